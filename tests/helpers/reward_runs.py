@@ -29,8 +29,8 @@ def taught(method: str, folder: Path, replies: list[str], steps: int = 8, **sett
     task = replace(task, test=[task.train[i] for i in range(len(task.train))])
     given = {"eval_problems": 2, "device": "cpu", "checkpoint_every": 0, "settings": {"problems": 2, "reward_lr": 3e-3, **settings}}
     done = train(method, "untrained", task, steps=steps, out=folder / "run", **given)
-    asked = [Message("user", "What is it?")]
-    return done.summary["after"], load_reward_model(str(folder / "run"), written=True).score([(asked, reply) for reply in replies])
+    rows = [([Message("user", "What is it?")], reply) for reply in replies]
+    return done.summary["after"], load_reward_model(str(folder / "run"), written=True).score(rows) if rows else []
 
 
 def saved(run: Path) -> dict[str, Tensor]:

@@ -72,6 +72,10 @@ def follow(words, run, task):
     """What the refusal says to do is done."""
     if "principle=" in words:
         brief, kind = (load_reward_model(f"{run}/model?principle={text}", "cpu") for text in ("Be brief.", "Be kind."))
+        if brief.reads != "principles":
+            # it is asked after the reply, and no prompt can say that
+            assert brief.score([(ASKED, "2")]) != kind.score([(ASKED, "2")])
+            return
         written = load_reward_model(f"{run}/model?reads=plain", "cpu")
         asked = [Message("user", "What is 1 + 1?\n\nA good reply is judged by this:\n- Be brief.")]
         assert brief.score([(ASKED, "2")]) == written.score([(asked, "2")]) != kind.score([(ASKED, "2")])

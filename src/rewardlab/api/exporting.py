@@ -23,8 +23,10 @@ from rewardlab.models.reads import words
 from rewardlab.models.writing import FILE as WRITES
 from rewardlab.models.writing import WRITER, how_written, names_writer, write_writer
 from rewardlab.policies.adapter import CONFIG
+from rewardlab.policies.ends import SCORED_AT
 from rewardlab.runs.named import read_config
 from rewardlab.settings.domain import PATH, POSITIVE, one_of
+from rewardlab.text.principles import AFTER, ASKED_AT
 from rewardlab.util.files import new_folder
 from rewardlab.util.reads import stated_reads, write_reads
 
@@ -70,8 +72,7 @@ def export(
         what = _copy(source, new) if adapter else _whole(source, new, document.get("loaded_dtype") if dtype == "auto" else dtype)
         if _classifies(new):
             end_where_scored(new)
-            if layout := layout_of_run(folder):
-                note_layout(new, layout)
+            _note(new, layout_of_run(folder))
     which = "best" if source.name == "best" else "last"
     return {"run": str(folder), "which": which, "out": str(out), **what, **_needs(Path(out)), **choice(folder, source.name)}
 
@@ -128,13 +129,19 @@ def _learner(folder: Path, out: Path, name: str, dtype: str, adapter: bool) -> d
         _refuse_own_kind(new)
         if _classifies(new):
             end_where_scored(new)
-        if name == "reward" and (layout := layout_of_run(folder)):
-            note_layout(new, layout)
+            _note(new, layout_of_run(folder) if name == "reward" else "")
         if name == "reward" and (by := how_written(ops.recipe)):
             write_writer(new, by, ops.run, ops.recipe.name or "", out)
         for part in [new, *filter(Path.is_dir, [new / WRITER])] if dtype != "auto" else []:
             cast(part, dtype)
     return {"run": str(folder), "which": name, "out": str(out), "dtype": stored_dtype(out), **_needs(out)}
+
+
+def _note(new: Path, layout: str) -> None:
+    """Write how the input of an exported reward model is written, where that is not prompt and reply alone."""
+    asked = stated_reads(new) == AFTER
+    if layout or asked:
+        note_layout(new, layout, ASKED_AT if asked else SCORED_AT)
 
 
 def _refuse_own_kind(source: Path) -> None:

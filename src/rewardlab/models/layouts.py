@@ -29,11 +29,11 @@ def layout_of_run(folder: Path) -> str:
     return next(_layouts((recipe or {}).get("rollout")), "")
 
 
-def note_layout(exported: Path, layout: str) -> None:
-    """Write into the config.json of an exported reward model what stands before each reply."""
+def note_layout(exported: Path, layout: str, scored_at: str = SCORED_AT) -> None:
+    """Write into the config.json of an exported reward model what stands before each reply, and where the score is read."""
     file = exported / "config.json"
     config = json.loads(file.read_text("utf-8"))
-    file.write_text(json.dumps(config | {KEY: {SETTING: layout, "scored_at": SCORED_AT}}, indent=2), "utf-8")
+    file.write_text(json.dumps(config | {KEY: {SETTING: layout, "scored_at": scored_at}}, indent=2), "utf-8")
 
 
 def judge_form_of_run(model: str) -> tuple[str, str] | None:

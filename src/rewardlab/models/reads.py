@@ -12,7 +12,7 @@ from rewardlab.core.recipe import PRINCIPLES, REFERENCE
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import Checkpoint
 from rewardlab.runs.named import config_of_run
-from rewardlab.text.principles import with_principles
+from rewardlab.text.principles import AFTER, question_about, with_principles
 from rewardlab.util.reads import stated_reads
 
 CRITIC = "critic"
@@ -33,7 +33,8 @@ def _of_method(run: Path) -> str:
         # a recipe of the user's own, or a method that is gone
         with suppress(RewardlabError):
             if reads := next((learner.reads for learner in registry.build(name).also if learner.reads), ""):
-                return reads
+                # such runs are older than the question after the reply, and were told principles in the prompt
+                return PRINCIPLES if reads == AFTER else reads
     return ""
 
 
@@ -60,7 +61,10 @@ def check_reads(place: str, reads: str, said: str, principles: Sequence[str]) ->
         raise RewardlabError(
             f"{place}: reads={said!r} is not known: {PLAIN} says that prompts and replies are written as the model was taught"
         )
-    if principles and (said or reads != PRINCIPLES):
+    if reads == AFTER and (said or len(principles) > 1):
+        why = f"reads={PLAIN} is not for it, as no prompt holds what comes after the reply" if said else f"not of {len(principles)}"
+        raise RewardlabError(f"{place} is asked after each reply of one principle, '{place}?principle=Be brief.': {why}")
+    if principles and (said or reads not in (PRINCIPLES, AFTER)):
         why = f"reads={PLAIN} says that prompts name them" if said else f"it reads {words(reads) or 'prompt and reply alone'}"
         raise RewardlabError(f"{place} takes no principle: {why}")
     # a reference comes with each row, so that whoever scores one without is told there (`RewardModel`)
@@ -72,6 +76,8 @@ def check_reads(place: str, reads: str, said: str, principles: Sequence[str]) ->
 
 
 def _remedy(place: str, reads: str) -> str:
+    if reads == AFTER:
+        return f"Say by what replies are judged, '{place}?principle=Be brief.'"
     if reads == PRINCIPLES:
         return f"Say by what replies are judged, '{place}?principle=Be brief.' (several: &principle=Be true.)"
     already = f"where prompts and replies are written so already, {place}?reads={PLAIN}"
@@ -87,6 +93,16 @@ def _remedy(place: str, reads: str) -> str:
 
 
 def told(prompt: Sequence[Message], principles: Sequence[str]) -> tuple[Message, ...]:
-    """The prompt with these principles, as methods that teach them write it."""
+    """The prompt with these principles, as methods that teach them there write it."""
     problem = Problem(tuple(prompt))
     return problem.reworded(with_principles(problem.question, principles)).prompt if principles else problem.prompt
+
+
+def question_after(found: Checkpoint, about: str) -> list[Message]:
+    """What the user asks after a reply. Raises RewardlabError where no principle is named."""
+    if not about:
+        raise RewardlabError(
+            f"the reward model {found.folder} is asked after each reply about a principle, and there is none: "
+            f"'{found.folder}?principle=Be brief.'"
+        )
+    return [Message("user", question_about(about))]

@@ -5,8 +5,9 @@ change that place. An encoder (DeBERTa, BERT) reads prompt and reply as a pair. 
 is the better one, and the score is the difference of their logits; of more, one is named: PATH?label=NAME. Of one that was taught
 ratings by attribute the score is their sum, by the weights of its training or by others: PATH?weights=helpfulness=1,verbosity=-1.
 Runs and exports of rewardlab are read as they were trained, to the end token of the reply (`layout=ours`), and beside a reference
-where they were trained so (`models/layouts.py`). One that was taught to read more is told its principles, PATH?principle=TEXT, or
-refused (`models/reads.py`). Where an energy head lies beside the weights, it refines the score (`policies/energy.py`).
+where they were trained so (`models/layouts.py`). One that was taught to read more is told its principles, PATH?principle=TEXT, in
+the prompt or in a question after the reply, as it was trained, or refused (`models/reads.py`). Where an energy head lies beside the
+weights, it refines the score (`policies/energy.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qsl
 
 import torch
@@ -26,17 +27,18 @@ from rewardlab.core import Group, Message, TokenCount
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find, loading
 from rewardlab.models.classifiers import classifier, config_of, reads_surprise, tokenizer_of
+from rewardlab.models.conversations import as_trained, by_template
 from rewardlab.models.layouts import layout_of
 from rewardlab.models.lean_scorer import LeanScorer
-from rewardlab.models.reads import PLAIN, beside, check_reads, reads_of, told
+from rewardlab.models.reads import PLAIN, beside, check_reads, question_after, reads_of, told
 from rewardlab.models.writing import Writer, is_writing
 from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read_attributes
-from rewardlab.policies.ends import turn_end
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.encoder import asked, pair
 from rewardlab.policies.hf.model import context_of, reading_bytes
 from rewardlab.policies.packing import numbered
 from rewardlab.policies.room import in_passes
+from rewardlab.text.principles import AFTER
 from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of
 
@@ -67,7 +69,7 @@ class RewardModel:
         """label: of several, the one that is the score, by name or number.  layout: "template", the whole conversation as the chat
         template writes it, or "ours".  max_tokens: of a conversation; without it, the model's context.  weights: of its labels,
         NAME=WEIGHT with commas between them, in the place of those that it was trained with.  principles: that it is told at the
-        end of each prompt."""
+        end of each prompt, or the one that it is asked about after each reply."""
         # the lean decoder, which alone knows surprise, scores on processors in float32
         device, dtype = ("cpu", "float32") if reads_surprise(found) else (device, dtype)
         self.found, self.device, self.principles = found, device_of(device), tuple(principles)
@@ -82,7 +84,7 @@ class RewardModel:
         self.layout = layout or ("ours" if _is_ours(found) else "template")
         if self.layout not in ("ours", "template"):
             raise unknown("layout of a reward model", self.layout, ("ours", "template"))
-        self.beside = layout_of(found)
+        self.beside, self.reads = layout_of(found), reads_of(found)
         self.weights = _weights(config, label, weights)
         self.label = None if self.weights else _label(config, label)
         context = context_of(SimpleNamespace(config=config), self.tokenizer)
@@ -92,16 +94,23 @@ class RewardModel:
         self.token_count, self.name = TokenCount(), "reward-model"
         self.writer: Writer | None = None
 
-    def score(self, rows: Sequence[Answered]) -> list[float]:
-        """The score of each reply; higher is better. The beginning of what is longer than the model's context is cut off."""
-        return [score for score, _, _ in self.read(rows)]
+    def score(self, rows: Sequence[Answered], about: Sequence[str] = ()) -> list[float]:
+        """The score of each reply; higher is better. The beginning of what is longer than the model's context is cut off.
 
-    def read(self, rows: Sequence[Answered]) -> list[tuple[float, bool, int]]:
-        """For each reply its score, whether the conversation was too long, and how many tokens of it were read."""
+        about: as of `read`.
+        """
+        return [score for score, _, _ in self.read(rows, about)]
+
+    def read(self, rows: Sequence[Answered], about: Sequence[str] = ()) -> list[tuple[float, bool, int]]:
+        """For each reply its score, whether the conversation was too long, and how many tokens of it were read.
+
+        about: the principle of each row, for a model that is asked about it after the reply and was loaded without one.
+        """
         if self.writer is not None:
             return self._read_written(self.writer.about([row[:2] for row in rows]))
         alike = numbered(tuple((m.role, m.text) for m in row[0]) for row in rows)
-        return self._read([self._encoded(*row) for row in rows], alike)
+        known = about or [next(iter(self.principles), "")] * len(rows)
+        return self._read([self._encoded(*row, about=said) for row, said in zip(rows, known, strict=True)], alike)
 
     def _read_written(self, groups: Sequence[Group]) -> list[tuple[float, bool, int]]:
         """For each reply the mean score over what is written about it, whether any of that was too long, and the tokens of all."""
@@ -138,7 +147,7 @@ class RewardModel:
 
     # ---- texts to tokens ------------------------------------------------------------------------------------------
 
-    def _encoded(self, prompt: Sequence[Message], reply: str, reference: str | None = None) -> dict[str, Any]:
+    def _encoded(self, prompt: Sequence[Message], reply: str, reference: str | None = None, *, about: str = "") -> dict[str, Any]:
         if self.beside:
             if reference is None:
                 raise RewardlabError(
@@ -146,23 +155,17 @@ class RewardModel:
                     "in the column 'reference', or an answer"
                 )
             prompt = against(prompt, reference, self.beside)
-        prompt, reply = [Message(m.role, readable(m.text)) for m in told(prompt, self.principles)], readable(reply)
+        after = question_after(self.found, about) if self.reads == AFTER else []
+        before = prompt if after else told(prompt, self.principles)
+        prompt, after, reply = [_readable(before), _readable(after), readable(reply)]
         if self.reads_pairs:
             whole, cut = pair(self.tokenizer, asked(prompt), reply, self.longest)
             return {**whole, "cut": cut}
-        ids = self._conversation(prompt, reply)
+        ids = self._conversation(prompt, reply, after)
         return {"input_ids": ids[-self.longest :], "cut": len(ids) > self.longest}
 
-    def _conversation(self, prompt: Sequence[Message], reply: str) -> list[int]:
-        ours, words = self.layout == "ours", self.tokenizer
-        end = [cast(int, turn_end(words))] if ours else []
-        if not words.chat_template:
-            return words("".join(f"{m.text}\n" for m in prompt) + reply, verbose=False)["input_ids"] + end
-        turns = [{"role": m.role, "content": m.text} for m in prompt]
-        answered = turns if ours else [*turns, {"role": "assistant", "content": reply}]
-        text = words.apply_chat_template(answered, tokenize=False, add_generation_prompt=ours)
-        ids = words(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return ids + (words(reply, add_special_tokens=False, verbose=False)["input_ids"] + end if ours else [])
+    def _conversation(self, prompt: Sequence[Message], reply: str, after: Sequence[Message] = ()) -> list[int]:
+        return (as_trained if self.layout == "ours" else by_template)(self.tokenizer, prompt, reply, after)
 
     # ---- tokens to scores -----------------------------------------------------------------------------------------
 
@@ -226,9 +229,13 @@ def reward_settings_of(name: str, *, written: bool = False) -> tuple[Checkpoint,
         raise RewardlabError(
             f"{place} is no reward model: it is a {kind or 'model of unknown kind'}, and not a sequence classifier{beside(found)}"
         )
-    said = settings.pop("reads", PLAIN if written else "")
+    stated = settings.pop("reads", "")
+    said = stated or (PLAIN if written else "")
     # what it reads besides is written by the model beside it
-    check_reads(place, "" if is_writing(found) and not said and not principles else reads_of(found), said, principles)
+    reads = "" if is_writing(found) and not said and not principles else reads_of(found)
+    # whoever writes says of each row which principle is asked about
+    if not (written and reads == AFTER and not stated and not principles):
+        check_reads(place, reads, said, principles)
     return found, {**settings, **({"principles": principles} if principles else {})}
 
 
@@ -256,6 +263,10 @@ def _classifies(found: Checkpoint) -> bool:
 def readable(text: str) -> str:
     """The text as a tokenizer can take it: half of a surrogate pair, which models sometimes write, becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _readable(messages: Sequence[Message]) -> list[Message]:
+    return [Message(m.role, readable(m.text)) for m in messages]
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> Tensor:

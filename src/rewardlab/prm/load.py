@@ -91,7 +91,9 @@ def recognised(found: Checkpoint, name: str) -> str:
         return "qwen"
     if any(key.startswith("v_head.") for key in weight_names(found.folder)):
         return "skywork"
-    if config.get("rewardlab") == SCORED_AT:
+    stated = config.get("rewardlab")
+    # an export says besides what stands before or after a reply
+    if stated == SCORED_AT or (isinstance(stated, dict) and "scored_at" in stated):
         raise RewardlabError(
             f"{name} is a reward model of whole replies, and its numbers at the ends of steps would mean nothing: as a reward, "
             f"it is model:{name}; if it was trained on steps after all, write {name}?as=head"

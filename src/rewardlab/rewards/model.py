@@ -49,12 +49,13 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
     return [[Score(next(said)) for _ in group] for group in groups]
 
 
-def scored(model: Any, rows: Sequence[Any], run: Run) -> list[Score]:
-    """The scores of a trained reward model.  rows: conversations up to the reply, with the reply.
+def scored(model: Any, rows: Sequence[Any], run: Run, about: Sequence[str] = ()) -> list[Score]:
+    """The scores of a trained reward model.  rows: conversations up to the reply, with the reply.  about: the principle of each, for
+    one that is asked about it after the reply.
 
     The score of a conversation that is longer than the model reads says what was cut off; the first such are told, once a model.
     """
-    read = model.read(rows)
+    read = model.read(rows, about) if about else model.read(rows)
     found = sum(cut for _, cut, _ in read)
     if not found:
         return [Score(score) for score, _, _ in read]

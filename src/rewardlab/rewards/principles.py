@@ -1,16 +1,17 @@
-"""Scores of a reward model that reads, in its prompt, the principles by which a reply is judged."""
+"""Scores of a reward model that reads, in its prompt or after the reply, the principles by which a reply is judged."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from rewardlab.core import Group, Problem, Run, Score, Scores, Trajectory, seed_of
+from rewardlab.core import Group, Message, Problem, Run, Score, Scores, Trajectory, seed_of
 from rewardlab.data.values import list_of
+from rewardlab.errors import RewardlabError
 from rewardlab.rewards.model import PREFIX, conversation, reader, scored, trained_model
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeInt
-from rewardlab.text.principles import with_principles
+from rewardlab.text.principles import AFTER, question_about, with_principles
 from rewardlab.util.outputs import last_values
 
 COLUMNS = ("principle", "principles")
@@ -24,6 +25,7 @@ def principled_score(
 
     principles: told with every prompt; without any, those of the row's columns `principle` and `principles`, and without these no
     verdict.  n: so many of them, sampled for each prompt and step; 0: all.  model: model:RUN, or its name in the run.
+    Raises RewardlabError for several principles at a time of a model that was taught to answer for one (`rlbff`).
     """
     told = [_told(groups_of[0].problem, principles, n, run) if groups_of else () for groups_of in groups]
     rows = [(t, said) for group, said in zip(groups, told, strict=True) if said for t in group]
@@ -46,14 +48,27 @@ def _texts(value: Any) -> list[str]:
 def _scores(rows: list[tuple[Trajectory, tuple[str, ...]]], run: Run, model: str) -> list[Score]:
     if not rows:
         return []
+    scorer = trained_model(run, model, written=True) if model.startswith(PREFIX) else reader(run, model)
+    about = [_one(said, model) for _, said in rows] if getattr(scorer, "reads", "") == AFTER else []
     asked, replies = [], []
     for t, said in rows:
         messages, reply = conversation(t)
         problem = Problem(tuple(messages), meta=t.problem.meta)
-        asked.append(problem.reworded(with_principles(problem.question, said)))
+        asked.append(problem if about else problem.reworded(with_principles(problem.question, said)))
         replies.append(reply)
     if model.startswith(PREFIX):
         shown = [(list(p.prompt), text) for p, text in zip(asked, replies, strict=True)]
-        return scored(trained_model(run, model, written=True), shown, run)
+        return scored(scorer, shown, run, about)
     written = run.policy.write(run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked]), replies)
-    return [Score(value) for value in last_values(reader(run, model), written)]
+    if about:
+        written = run.policy.read(written, [(Message("user", question_about(said)),) for said in about])
+    return [Score(value) for value in last_values(scorer, written)]
+
+
+def _one(principles: tuple[str, ...], model: str) -> str:
+    if len(principles) > 1:
+        raise RewardlabError(
+            f"the reward model {model} is asked after each reply about one principle, and here are {len(principles)}: n=1 samples "
+            "one of them; for their sum, add a principled_score of each"
+        )
+    return principles[0]

@@ -2,45 +2,80 @@
 
     r(x, y | principle) = log P(Yes) - log P(No);     L = -log P(label),   label: Yes or No, P of the two alone
 
+    user: x   assistant: y   user: Evaluate the response ... whether it satisfies this principle: ... Only answer Yes or No.   -> r
+
 Written feedback names what is good or bad about a reply. Each such remark becomes a principle that can be answered by yes or no
 ("accuracy of information: yes"), so that the label of a reply says of what it is the label; a preference between two replies
 does not. Whoever uses the model chooses the principle: --reward 'model:RUN?principle=Be brief.'.
 
 Wang et al. 2025, arXiv:2509.21319; models at huggingface.co/collections/nvidia/reward-models-10-2025; no training code was found.
-The scalar model: one forward pass, no reasoning. The head starts as the difference of the rows of Yes and No in the vocabulary
-head, which makes the value at the reply's end the difference of their log-probs there, and is saved as an ordinary scalar reward
-model. The card of nvidia/Llama-3.3-Nemotron-70B-Reward-Principle asks after the reply: a further turn of the user says "Evaluate
-the response to the previous prompt in terms of whether it satisfies this principle: ... Only answer Yes or No.", and the value is
-read where the answer would begin. Here the principle stands in the prompt, before the reply, and the value is read at the reply's
-end: so whatever reads prompt and reply can score by the model, if the prompt is told the principle.
+The scalar model: one forward pass, no reasoning. The question is the one on the card of the released scalar model,
+nvidia/Llama-3.3-Nemotron-70B-Reward-Principle: a turn of its own after the reply, and the value is read where the answer would
+begin. The head starts as the difference of the rows of Yes and No in the vocabulary head, so that before any training the value is
+already what the model answers, as on the card (the logit of Yes minus that of No); it is saved as a scalar reward model.
+(inferred): that training asks as the card does. Runs of earlier versions, taught with the principle in the prompt and the value at
+the reply's end, are still read and measured so (`models/reads.py`).
 
 Rows bring `reply`, `principle` and `label`; an answer such as "partially" gives no verdict and teaches nothing, as in the paper.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from rewardlab.checks.claim import Check
-from rewardlab.core import Group, Learner, Problem, Recipe, Run, Score, Trajectory, Update, measure, rollout
+from rewardlab.core import (
+    Batch,
+    Group,
+    Learner,
+    Message,
+    Outputs,
+    Problem,
+    Recipe,
+    Run,
+    Score,
+    Trajectory,
+    Update,
+    measure,
+    objective,
+    rollout,
+)
 from rewardlab.core.recipe import PRINCIPLES
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
-from rewardlab.evals.pairs import end_values, pair_accuracy
+from rewardlab.evals.pairs import end_values, pair_accuracy, pairs_told
 from rewardlab.evals.passk import mean_interval
-from rewardlab.objectives.labels import label_cross_entropy
+from rewardlab.objectives.pairs import last_value
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.recorded import recorded
-from rewardlab.text.principles import with_principles
+from rewardlab.text.principles import AFTER, question_about, with_principles
 
 ANSWERS = {"yes": 1.0, "no": 0.0}
 
 
 def told(problem: Problem) -> Problem:
-    """The problem with its principle in the prompt."""
+    """The problem with its principle in the prompt, as runs of earlier versions were taught."""
+    return problem.reworded(with_principles(problem.question, [principle_of(problem)]))
+
+
+def principle_of(problem: Problem) -> str:
     problem.required("principle", by="rlbff")
-    return problem.reworded(with_principles(problem.question, [str(problem.meta["principle"])]))
+    return str(problem.meta["principle"])
+
+
+def asked_after(rows: Sequence[Trajectory], run: Run) -> list[Trajectory]:
+    """The rows, each with the question about its problem's principle after the reply, up to where the answer would begin."""
+    questions = [(Message("user", question_about(principle_of(t.problem))),) for t in rows]
+    # the question is read, not decided: the row still ends as its reply does
+    done = [replace(t, stop=row.stop) for t, row in zip(run.policy.read(rows, questions), rows, strict=True)]
+    for t in done:
+        run.policy.check_fits(t, 0)
+    return done
 
 
 def answer_of(label: Any) -> float | None:
@@ -51,9 +86,16 @@ def answer_of(label: Any) -> float | None:
 
 
 @rollout(wraps="inner", rows=lambda **_: 1)
-def under_principle(problems: list[Problem], run: Run, *, inner: Any) -> list[Group]:
-    """The groups of `inner`, for prompts that are told the principle of their row."""
-    return inner([told(p) for p in problems], run)
+def under_principle(problems: list[Problem], run: Run, *, inner: Any, after: bool = False) -> list[Group]:
+    """The groups of `inner`, whose rows are asked after the reply whether it satisfies the principle of their row.
+
+    after: else prompts are told the principle, as runs of earlier versions were taught.
+    """
+    if not after:
+        return inner([told(p) for p in problems], run)
+    for problem in problems:
+        principle_of(problem)
+    return [asked_after(group, run) for group in inner(problems, run)]
 
 
 @reward
@@ -64,27 +106,46 @@ def satisfied(trajectory: Trajectory) -> Score:
     return Score(value, why="" if value is not None else f"the label {label!r} is neither yes nor no")
 
 
+@objective(unit="row", wants=("value",))
+def answer_cross_entropy(out: Outputs, batch: Batch, run: Run) -> Tensor:
+    """-log P(label) of each row, by the value at the end of its text as the log-odds of yes; 0 for a row without a label."""
+    losses = F.binary_cross_entropy_with_logits(last_value(out, batch), batch.reward.sum(1), reduction="none")
+    return torch.where(batch.rewarded.any(1), losses, 0.0)
+
+
 @measure
 def entailment(problems: Sequence[Problem], run: Run, *, model: str = "reward") -> dict[str, float]:
     """accuracy: the share of held-out replies whose answer is right (yes where r > 0; r = 0 counts half).
 
     Where rows have `chosen` and `rejected` too, of which the first one satisfies the principle, also what `pair_accuracy` says of
-    them; untold: its accuracy if the prompt does not name the principle.
+    them; untold: its accuracy if nothing names the principle, and the value is read at the reply's end.
     """
-    shown = [told(p) for p in problems]
-    known = [(p, label) for p in shown if (label := answer_of(p.meta.get("label"))) is not None and p.meta.get("reply")]
+    known = [(p, label) for p in problems if (label := answer_of(p.meta.get("label"))) is not None and p.meta.get("reply")]
     found = _answered(known, run, model) if known else {}
-    if pairs := [i for i, p in enumerate(problems) if p.meta.get("chosen") and p.meta.get("rejected")]:
-        ranked, plain = (pair_accuracy(model=model)([of[i] for i in pairs], run) for of in (shown, problems))
+    if pairs := [p for p in problems if p.meta.get("chosen") and p.meta.get("rejected")]:
+        ranked, plain = _ranked(pairs, run, model), pair_accuracy(model=model)(pairs, run)
         # the interval is that of the first number
         found = ranked | {k: v for k, v in found.items() if k == "accuracy"} | {"untold": plain["pair_accuracy"]}
     return found
 
 
+def as_taught(problems: Sequence[Problem], column: str, run: Run, model: str) -> list[Trajectory]:
+    """The replies in a column as the run's model was taught to read them: asked about after the reply, or told in the prompt."""
+    before = getattr(run.models[model], "reads", AFTER) == PRINCIPLES
+    shown = [told(p) for p in problems] if before else problems
+    prompts = run.policy.read([Trajectory(p) for p in shown], [p.prompt for p in shown])
+    rows = run.policy.write(prompts, [p.meta[column] for p in shown])
+    return rows if before else asked_after(rows, run)
+
+
+def _ranked(pairs: Sequence[Problem], run: Run, model: str) -> dict[str, float]:
+    sides = [as_taught(pairs, side, run, model) for side in ("chosen", "rejected")]
+    chosen, rejected = (end_values(run.models[model], side) for side in sides)
+    return pairs_told(chosen, rejected, np.array([int(a.mask.sum()) - int(b.mask.sum()) for a, b in zip(*sides, strict=True)]))
+
+
 def _answered(known: Sequence[tuple[Problem, float]], run: Run, model: str) -> dict[str, float]:
-    asked = [p for p, _ in known]
-    prompts = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    values = end_values(run.models[model], run.policy.write(prompts, [p.meta["reply"] for p in asked]))
+    values = end_values(run.models[model], as_taught([p for p, _ in known], "reply", run, model))
     labels = np.array([label for _, label in known])
     right = np.where(values == 0, 0.5, (values > 0) == (labels > 0.5)).astype(float)
     low, high = mean_interval(right.tolist())
@@ -96,20 +157,19 @@ def rlbff(
 ) -> Recipe:
     """init: of the reward model; value-head:words=A,B is log P(A) - log P(B).  reward_lr, problems: as in `bradley_terry`."""
     base = base or Recipe(name="rlbff", update=Update(problems=problems))
-    taught = Recipe(objective=label_cross_entropy(), reward=satisfied(), update=Update(lr=reward_lr, loss_kind="scorer"))
+    taught = Recipe(objective=answer_cross_entropy(), reward=satisfied(), update=Update(lr=reward_lr, loss_kind="scorer"))
     others = tuple(learner for learner in base.also if learner.name != "reward")
     return base.but(
-        rollout=under_principle(inner=recorded(fields=("reply",))),
+        rollout=under_principle(inner=recorded(fields=("reply",)), after=True),
         measure=entailment(),
-        also=(*others, Learner("reward", init, taught, reads=PRINCIPLES)),
+        also=(*others, Learner("reward", init, taught, reads=AFTER)),
     )
 
 
 fidelity = "core"
 left_out = (
-    "the question about the principle in a turn of its own after the reply, which the released models read; the model that "
-    "extracts principles from written feedback and checks them against it (rows bring them), the generative model that reasons "
-    "first, and GRPO by it"
+    "the model that extracts principles from written feedback and checks them against it (rows bring them), the generative model "
+    "that reasons first, and GRPO by it"
 )
 data = Data(
     reply="a reply that somebody judged",
@@ -124,7 +184,7 @@ data = Data(
 )  # fmt: skip
 
 LEARNT = {"init": "value-head:surprise", "reward_lr": 1e-3}
-# it reads the principle and the rival does not: that it learns by it is what could fail
+# it is asked about the principle and the rival is not: that it learns by it is what could fail
 check = Check(
     says="told the principle, a model taught yes or no ranks more pairs of notes right by it than Bradley-Terry on the pairs "
     "themselves (both read surprise)",

@@ -3,7 +3,7 @@
 PATH, ORG/NAME                     a reward model (a sequence classifier), or a process reward model, as its checkpoint says
 PATH?label=NAME                    of a classifier with several labels, the one that is the score
 PATH?weights=helpfulness=1,verbosity=-1   of a classifier with several labels, their sum by these weights
-PATH?principle=Be brief.           of a reward model of rlbff or salmon, by what it judges; several: &principle=Be true.
+PATH?principle=Be brief.           of a reward model of rlbff or salmon, by what it judges; of salmon several: &principle=Be true.
 PATH?as=shepherd&by=product        a process reward model whose convention it does not say; how a reply is scored by its steps
 likelihood:MODEL?norm=sum&end=no   how likely a language model finds the reply, here without the end token
 implicit:MODEL?reference=OTHER     how much likelier than a reference does: the reward that DPO trains
