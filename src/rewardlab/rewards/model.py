@@ -50,8 +50,8 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
 
 
 def scored(model: Any, rows: Sequence[Any], run: Run, about: Sequence[str] = ()) -> list[Score]:
-    """The scores of a trained reward model.  rows: conversations up to the reply, with the reply.  about: the principle of each, for
-    one that is asked about it after the reply.
+    """The scores of a trained reward model.  rows: conversations up to the reply, with the reply.  about: the principle of each,
+    for a model that is asked about it after the reply.
 
     The score of a conversation that is longer than the model reads says what was cut off; the first such are told, once a model.
     """
