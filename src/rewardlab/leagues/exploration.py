@@ -28,6 +28,10 @@ league = League(
             "hard", "arithmetic:biased=0.85,rules=+-*,error=0.4,difficulty=[4,8]",
             "long chains that single replies rarely get right", new=True,
         ),
+        World(
+            "longer", "arithmetic:biased=0.8,error=0.05,difficulty=[3,6]",
+            "chains of three to six steps by a teacher who errs by a habit", new=True,
+        ),
     ),
     outcome=Outcome("pass@16", "higher", "problems that sixteen replies solve", margin=0.03),
     guard=Guard("pass@1", at_least=-0.03, says="right replies"),
@@ -37,8 +41,9 @@ league = League(
     needs="Your rows need the columns prompt and answer.",
     advice="- **Result**: none keeps what sixteen replies can find. From 94.5% at the start GRPO ends at {ways/grpo}, while single "
     "replies rise from 36% to 55%. Nothing is better than that; rover, steer and lp_reg are equal to it.\n"
-    "- **riskpo** keeps more because it learns less: it ends at {ways/riskpo} with 40% of single replies right, at a third of "
-    "GRPO's rate. Whether that is more than GRPO keeps when it is stopped at 40% was not measured.\n"
+    "- **riskpo** was run without its dual clip, which it has now, and is not in the table: it ended at 92.0% with 40% of single "
+    "replies right, at a third of GRPO's rate. It kept more because it learnt less. Whether that is more than GRPO keeps when it is "
+    "stopped at 40% was not measured.\n"
     "- **prorl and b_star** chose three times GRPO's rate, by right single replies over training (what decides is "
     "pass@16). prorl has the highest share of right single replies (58%) and the "
     "lowest of solved problems ({ways/prorl}); b_star is below GRPO in both, which is shown of single replies alone.\n"
