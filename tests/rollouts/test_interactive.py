@@ -13,6 +13,7 @@ from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.environment import paid
+from rewardlab.rollouts.filtered import solved_between
 from rewardlab.rollouts.interactive import answer_once, go_on, interactive
 from tests.helpers.scripted import ScriptedPolicy
 
@@ -228,13 +229,65 @@ def test_no_episodes_are_played_in_no_time(policy):
         assert rows == states == []
 
 
-@pytest.mark.parametrize("name", ["retool", "endless_terminals", "parallelsearch", "reseek", "grail", "ufo_try_again"])
+PLAYING = (
+    "retool", "endless_terminals", "parallelsearch", "reseek", "grail", "ufo_try_again", "tattoo", "orcust", "oprl_implicit_step",
+    "stepsearch", "spa_rl", "dr_kernel_trloo", "hdpo_metis", "ppr_renorm", "reason_act_tool_grpo", "atom_searcher", "otc_po",
+    "igpo", "spear", "br_rm",
+)  # fmt: skip
+
+
+def filtering(temperature=0.7):
+    """A base with a critic that keeps groups by their pass rate."""
+    base = registry.build("ppo", {"n": 4, "temperature": temperature})
+    return base.but(rollout=solved_between(inner=base.rollout))
+
+
+@pytest.mark.parametrize("name", PLAYING)
 def test_methods_that_play_keep_the_filter_and_the_temperature_of_their_base(name):
-    base = registry.build("dapo", {"n": 4})
-    hot = base.but(rollout=base.rollout.but_innermost(temperature=0.7))
-    names = {part.name for part in registry.method(name)(hot).rollout.walk()}
+    made = registry.method(name)(filtering())
+    names = {part.name for part in made.rollout.walk()}
     assert {"solved_between", "interactive"} <= names
-    assert registry.method(name)(hot).sampling_settings["temperature"] == 0.7
+    assert made.sampling_settings["temperature"] == 0.7
     # as many episodes as the base has replies, unless it is said otherwise
-    assert registry.method(name)(hot).rows_per_problem == 4
-    assert registry.method(name)(hot, n=2).rows_per_problem == 2
+    assert made.rows_per_problem == 4
+    assert registry.method(name)(filtering(), n=2).rows_per_problem == 2
+    # without a base as ever
+    assert registry.method(name)(n=2).rows_per_problem == 2
+    assert registry.method(name)().sampling_settings["temperature"] == 1.0
+
+
+def test_calls_of_models_keep_the_filter_of_the_base_too():
+    made = registry.method("router_r1")(filtering())
+    assert (made.rollout.name, made.rollout.innermost.name) == ("solved_between", "routed")
+    assert (made.rows_per_problem, made.sampling_settings["temperature"], made.sampling_settings["turns"]) == (4, 0.7, 5)
+    assert registry.method("router_r1")(filtering(), n=2).rows_per_problem == 2
+    assert registry.method("router_r1")().rows_per_problem == 1
+
+
+@pytest.mark.parametrize(("name", "n"), [("search_r2", 5), ("advantage_alignment_llm", 8)])
+def test_rollouts_of_two_groups_are_as_many_and_as_hot_as_the_replies_of_the_base(name, n):
+    for made, own, hot in (
+        (registry.method(name)(filtering()), 4, 0.7),
+        (registry.method(name)(filtering(), n=2), 2, 0.7),
+        (registry.method(name)(), n, 1.0),
+    ):
+        assert (made.sampling_settings["n"], made.sampling_settings["temperature"]) == (own, hot)
+
+
+KEEPING = (
+    "retool", "endless_terminals", "oprl_implicit_step", "stepsearch", "hdpo_metis", "ppr_renorm", "reason_act_tool_grpo",
+    "atom_searcher", "otc_po", "spear",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_an_environment_of_the_base_is_found_within_its_filter(name):
+    base = registry.build("ppo").but(rollout=solved_between(inner=interactive(env=counting(), n=3, turns=7)))
+    made = registry.method(name)(base)
+    assert (made.sampling_settings["env"], made.sampling_settings["turns"]) == (counting(), 7)
+    assert made.measure == base.measure
+
+
+@pytest.mark.parametrize(("name", "n"), [("otc_po", 8), ("igpo", 8), ("spear", 8), ("br_rm", 8), ("spa_rl", 1), ("stepsearch", 1)])
+def test_without_a_base_as_many_episodes_as_the_method_says(name, n):
+    assert registry.build(name).rollout.innermost == interactive(**registry.build(name).sampling_settings | {"n": n})

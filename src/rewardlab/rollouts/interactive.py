@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from rewardlab.core import Environment, Group, Message, Problem, Rollout, Run, Sampling, Trajectory, Turn, rollout, seed_of
+from rewardlab.core import (
+    Environment,
+    Group,
+    Message,
+    PartFactory,
+    Problem,
+    Rollout,
+    Run,
+    Sampling,
+    Trajectory,
+    Turn,
+    rollout,
+    seed_of,
+)
 from rewardlab.core.episode import place_of
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
@@ -45,15 +58,16 @@ def interactive(
     return [episodes[i : i + n] for i in range(0, len(episodes), n)]
 
 
-def in_place_of_replies(rollout: Rollout, **play: Any) -> Rollout:
+def in_place_of_replies(rollout: Rollout, by: PartFactory = interactive, **play: Any) -> Rollout:
     """A rollout with episodes in the place of its replies, or of its own episodes.
 
-    Its wrappers stay, and so do n, temperature and the like unless `play`, settings of `interactive`, says otherwise; None says
-    nothing. Raises RewardlabError where something else is below the wrappers, or has settings that episodes lack.
+    Its wrappers stay, and so do n, temperature and the like unless `play`, settings of `by`, says otherwise; None says nothing.
+    Raises RewardlabError where something else is below the wrappers, or has settings that `by` lacks.
+    by: another rollout of episodes, one group of a problem.
     """
     play = {name: value for name, value in play.items() if value is not None}
     episodes = rollout.innermost.function is interactive.function
-    played: Any = rollout.replace_innermost(interactive if episodes else independent, interactive, **play)
+    played: Any = rollout.replace_innermost(interactive if episodes else independent, by, **play)
     return played
 
 

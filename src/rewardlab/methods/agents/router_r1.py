@@ -56,7 +56,7 @@ from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.asked import Expert, experts_in, named, replies_by
-from rewardlab.rollouts.interactive import play
+from rewardlab.rollouts.interactive import in_place_of_replies, play
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.text.bm25 import index_of
 from rewardlab.text.filled import filled
@@ -239,23 +239,23 @@ def router_r1(
     base: Recipe | None = None,
     *,
     pool: str = "",
-    n: int = 1,
+    n: int | None = None,
     turns: int = 5,
     cost: float = 0.5,
     problems: int = 64,
     tell: str = TELL,
 ) -> Recipe:
-    """pool: the models, a JSON file or its text; without it, the policy as it starts.  n, turns: episodes of a problem, and replies
-    of an episode: so many calls, and one more.  cost: a, the weight of a low cost.  problems: of a step, where no base says
-    otherwise.  tell: the prompt, with {models} and {question}."""
-    base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=2).but(problems=problems)
+    """pool: the models, a JSON file or its text; without it, the policy as it starts.  n, turns: episodes of a problem (None: as
+    many as the base has, or else 1), and replies of an episode: so many calls, and one more.  cost: a, the weight of a low cost.
+    problems: of a step, where no base says otherwise.  tell: the prompt, with {models} and {question}."""
+    base = base or ppo(n=n or 1, lam=1.0, beta=0.001, epochs=1, minibatches=2).but(problems=problems)
     experts = experts_in(pool or ALONE)
     local = [e for e in experts if "model" in e and not is_served(e["model"])]
     models = [Learner(PREFIX + e["name"], e["model"], Recipe(), every=0) for e in local]
     right: Any = base.reward or correct()
-    played = {"experts": experts, "turns": turns, "tell": tell}
+    played: dict[str, Any] = {"experts": experts, "turns": turns, "tell": tell}
     return base.but(
-        rollout=routed(**played, n=n),
+        rollout=in_place_of_replies(base.required("rollout"), routed, **played, n=n),
         # a wrong form closes the gate, and is all that an episode is paid
         reward=well_formed(experts=experts) >> (right * ((1 - cost) + cost * cheapness()) if cost else right),
         measure=routed_accuracy(rollout=routed(**played, n=1)),

@@ -226,21 +226,22 @@ def align_with_other(a: Tensor, batch: Batch, run: Run, *, beta: float = 0.5, ga
 
 
 def advantage_alignment_llm(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 10, beta: float = 0.5,
-    gamma: float = 0.9, scale: float = 5.0, entropy: float = 0.01,
+    base: Recipe | None = None, *, env: Environment | None = None, n: int | None = None, turns: int = 10,
+    beta: float = 0.5, gamma: float = 0.9, scale: float = 5.0, entropy: float = 0.01,
 ) -> Recipe:  # fmt: skip
-    """env, turns: the game, and its most rounds.  n: parallel games per problem, two at least.  beta: of alignment; 0 is plain RL.
-    gamma: discount per turn.  scale: payoffs are divided by it.  entropy: weight of the entropy bonus.
+    """env, turns: the game, and its most rounds.  n: parallel games per problem, two at least; None: as many as
+    the base has replies, or else 8.  beta: of alignment; 0 is plain RL.  gamma: discount per turn.  scale: what payoffs are
+    divided by.  entropy: weight of the entropy bonus.
     """
-    base = base or rloo(n=n)
-    objective = policy_gradient()
+    base = base or rloo(n=n or 8)
+    objective, game = policy_gradient(), against_itself(env=env or dilemma(), n=n or base.rows_per_problem, turns=turns)
     return base.but(
-        rollout=against_itself(env=env or dilemma(), n=n, turns=turns),
+        rollout=game.but(temperature=base.sampling_settings.get("temperature", 1.0)),
         reward=1 / scale * paid(),
         credit=turn_leave_one_out(gamma=gamma) >> align_with_other(beta=beta, gamma=gamma),
         objective=objective + entropy * negative_entropy() if entropy else objective,
         weighting=token_mean(),
-        measure=episode_return(play=against_itself(env=env or dilemma(), n=1, turns=turns)),
+        measure=episode_return(play=game.but(n=1)),
     )
 
 

@@ -28,7 +28,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.environment import paid
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.worlds.kernels import cost_feedback, judge, speedup, work_share
 
 
@@ -52,24 +52,25 @@ def keep_own_work(a: Tensor, batch: Batch, run: Run, *, least: float = 0.3, widt
 
 
 def dr_kernel_trloo(
-    base: Recipe | None = None, *, n: int = 8, turns: int = 3, right: float = 0.5, fast: float = 0.5, share: float = 0.5,
-    least: float = 0.3, gamma: float = 1.0, tolerance: float = 0.001, eps: float = 0.2, eps_high: float = 0.28,
+    base: Recipe | None = None, *, n: int | None = None, turns: int = 3, right: float = 0.5, fast: float = 0.5,
+    share: float = 0.5, least: float = 0.3, gamma: float = 1.0, tolerance: float = 0.001, eps: float = 0.2, eps_high: float = 0.28,
     leave_one_out: bool = True, env: Environment | None = None,
 ) -> Recipe:  # fmt: skip
-    """right, fast, share: weights of being right, of the speedup and of the work share.  least: own share below which a right
+    """n: episodes of a problem; None: as many as the base has, or else 8.  turns: programs of one, at most.
+    right, fast, share: weights of being right, of the speedup and of the work share.  least: own share below which a right
     program is not learned from; 0 keeps all.
     tolerance: how far the mean ratio of a turn may be from 1; replies so short that rounding does not average out need more.
     leave_one_out: whether the mean leaves out the row itself (TRLOO) or holds it (GRPO).
     env: what answers in place of the task kernels, and pays by its messages: turns are credited and left out as here, but for the
     profiling-based rejection, and right, fast, share and least count for nothing.
     """
-    base = base or rloo(n=n)
+    base = base or rloo(n=n or 8)
     own = right * right_program() + fast * speedup() + share * work_share()
     chain = (turn_leave_one_out if leave_one_out else turn_center)(gamma=gamma) >> keep_matched_turns(
         low=1 - tolerance, high=1 + tolerance
     )
     return base.but(
-        rollout=interactive(env=env or cost_feedback(), n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env or cost_feedback(), n=n, turns=turns),
         reward=paid() if env else own,
         credit=chain >> keep_own_work(least=least) if least and env is None else chain,
         objective=clipped_ratio(eps=eps, eps_high=eps_high),

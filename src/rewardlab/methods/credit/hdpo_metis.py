@@ -31,7 +31,7 @@ from rewardlab.rewards.algebra import aggregate
 from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 
 ACCURACY, ECONOMY = "accuracy", "economy_if_right"
 
@@ -50,14 +50,14 @@ def _economy(trajectory: Trajectory, verdict: Score) -> Score:
 
 
 def hdpo_metis(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 6,
     accuracy: float = 1.0, efficiency: float = 0.15, form: str = "", coupled: bool = False,
 ) -> Recipe:  # fmt: skip
     """env: the tools; without it, those that the base plays with, else a search.  corpus: a file of documents to search (`tools`).
-    turns: the most that an episode may have.
+    n: episodes of a problem; None: as many as the base has, or else 8.  turns: the most that an episode may have.
     accuracy, efficiency: the weights w.  form: a regular expression that replies should match.  coupled: of one channel.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n or 8)
     right: Any = base.reward or correct()
     total = accuracy * aggregate(0.9 * right + 0.1 * format_ok(pattern=form) if form else right).named(ACCURACY)
     total = total + efficiency * economy_if_right()
@@ -66,11 +66,11 @@ def hdpo_metis(
     channels = by_term(chains={ACCURACY: normalised, ECONOMY: normalised}, others=normalised)
     paid = base.but(reward=total, credit=(normalised if coupled else channels) >> to_go())
     # a base that plays in an environment keeps it, and keeps its measure
-    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.sampling_settings.get("env"):
         return paid
     env = tools(env, corpus)
     measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
-    return paid.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
+    return paid.but(rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns), measure=measure)
 
 
 fidelity = "core"

@@ -54,7 +54,7 @@ from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.objectives.progress import turn_ends, turns_sum_error
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.text.searches import FAILED, NOTHING, query_of
 from rewardlab.util.outputs import values
 from rewardlab.util.ranking import auc_of
@@ -171,16 +171,16 @@ def delayed_error(out: Outputs, batch: Batch, run: Run) -> Tensor:
 
 
 def spa_rl(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", turns: int = 5, n: int = 1, alpha: float = 1.0,
-    beta: float = 0.5, refused: tuple[str, ...] = REFUSED, progress_lr: float | None = None, progress_epochs: int = 4,
-    watched: bool = False,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", turns: int = 5, n: int | None = None,
+    alpha: float = 1.0, beta: float = 0.5, refused: tuple[str, ...] = REFUSED, progress_lr: float | None = None,
+    progress_epochs: int = 4, watched: bool = False,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
-    problem.  alpha, beta: of progress and of what was executed.  refused: how a line begins where the environment tells that it was
-    not.  progress_lr, progress_epochs: of the progress model.  watched: a critic of the reward at the end learns beside it, as
-    often and from the same episodes, to compare with.
+    problem (None: as the base does, or else once).  alpha, beta: of progress and of what was executed.  refused: how a line begins
+    where the environment tells that it was not.  progress_lr, progress_epochs: of the progress model.  watched: a critic of the
+    reward at the end learns beside it, as often and from the same episodes, to compare with.
     """
-    base = base or ppo(n=n)
+    base = base or ppo(n=n or 1)
     if not any(x.name == "critic" for x in base.also):
         raise RewardlabError(
             "SPA-RL pays turns to a policy that has a critic: give it a base with a learner of this name, as ppo has"
@@ -192,7 +192,7 @@ def spa_rl(
     models = {"progress": turns_sum_error()} | ({WATCHED: delayed_error()} if watched else {})
     env = tools(env, corpus)
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=(base.reward or correct()) + 0.0 * executed(refused=refused).named(TERM),
         credit=pays >> base.required("credit"),
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),

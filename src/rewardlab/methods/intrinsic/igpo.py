@@ -30,7 +30,7 @@ from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 
 # ---- A reward for turns after which the policy finds the gold answer likelier ----------------------------------------
 
@@ -106,17 +106,18 @@ def _score(trajectory: Trajectory, beliefs: list[float]) -> list[tuple[int, floa
 
 
 def igpo(
-    base: Recipe | None = None, *, n: int = 8, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2,
+    base: Recipe | None = None, *, n: int | None = None, turns: int = 5, gain: float = 1.0, gamma: float = 1.0, eps: float = 0.2,
     separate: bool = False, env: Environment | None = None, corpus: str = "", prompt: str = "",
 ) -> Recipe:  # fmt: skip
-    """turns: the most that an episode may have.  gain: weight of the information gain beside the outcome.  gamma: per turn.
+    """n: episodes of a problem; None: as many as the base has, or else 8.  turns: the most that an episode may have.
+    gain: weight of the information gain beside the outcome.  gamma: per turn.
     separate: whether gains and outcomes have a mean and a deviation of their own.  env, corpus: what is searched (`tools`).
     prompt: stands before an answer; without it "<answer>" with a corpus, as its tools ask for, else "Answer:".
     """
-    base = base or grpo(n=n, eps=eps)
+    base = base or grpo(n=n or 8, eps=eps)
     right = base.reward or correct()
     env = tools(env, corpus)
-    episodes = interactive(env=env, n=n, turns=turns)
+    episodes = in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns)
     normalised = center() >> scale_by_std()
     # before an answer, as the tools ask for it
     told = prompt or ("<answer>" if corpus else "Answer:")

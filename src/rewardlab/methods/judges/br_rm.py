@@ -42,7 +42,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.objectives.regularise import kl_to_reference
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.rewards.reward import reward
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.judgements import judgements
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.answers import after_thinking
@@ -209,17 +209,18 @@ def _lengths(trajectory: Trajectory) -> list[int]:
 
 
 def br_rm(
-    base: Recipe | None = None, *, form: str = FIRST, second: str = SECOND, strict: bool = True, n: int = 8, problems: int = 16,
-    wrong: float = -10.0, unformed: float = -100.0, eps: float = 0.2, eps_high: float = 0.28, beta: NonNegativeFloat = 1e-3,
-    minibatches: int = 4, lr: float | None = None,
+    base: Recipe | None = None, *, form: str = FIRST, second: str = SECOND, strict: bool = True, n: int | None = None,
+    problems: int = 16, wrong: float = -10.0, unformed: float = -100.0, eps: float = 0.2, eps_high: float = 0.28,
+    beta: NonNegativeFloat = 1e-3, minibatches: int = 4, lr: float | None = None,
 ) -> Recipe:  # fmt: skip
     """form: what the judge is asked at first, a text or a file with {prompt}, {first} and {second}.  second: and then.  strict:
-    whether both turns need their sections.  n: judgements of a row.  problems: rows of a step.  wrong, unformed: what a wrong
-    verdict is paid, and a turn out of form; a right one gets 0.  eps, eps_high: clip range below and above.  beta: of the KL to the
-    start.  minibatches: updates of a step. These four and n are for want of a base."""
-    base = base or _by_others(n, clipped_ratio(eps=eps, eps_high=eps_high), beta, minibatches)
+    whether both turns need their sections.  n: judgements of a row; None: the base's, or else 8.  problems: rows of a step.  wrong,
+    unformed: what a wrong verdict is paid, and a turn out of form; a right one gets 0.  eps, eps_high: clip range below and above.
+    beta: of the KL to the start.  minibatches: updates of a step. These four are for want of a base."""
+    base = base or _by_others(n or 8, clipped_ratio(eps=eps, eps_high=eps_high), beta, minibatches)
+    twice = in_place_of_replies(base.required("rollout"), env=rethink(second=second), n=n, turns=2)
     return base.but(
-        rollout=judgements(inner=interactive(env=rethink(second=second), n=n, turns=2), form=form),
+        rollout=judgements(inner=twice, form=form),
         reward=right_verdict_in_form(strict=strict, wrong=wrong, unformed=unformed),
         measure=rethought_accuracy(form=form, second=second, strict=strict),
         problems=problems,

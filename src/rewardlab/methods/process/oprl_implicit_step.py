@@ -24,27 +24,27 @@ from rewardlab.envs.search import tools
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.pairs import group_preferences
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 
 
 def oprl_implicit_step(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 5, beta: float = 0.05,
-    alpha: float = 1.0, prm_lr: float | None = None, prm_epochs: int = 1,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 5,
+    beta: float = 0.05, alpha: float = 1.0, prm_lr: float | None = None, prm_epochs: int = 1,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  env, turns, n: what is played, for how long, and how often per
-    problem.  beta: scale of the model's rewards.  alpha: weight of the turns beside the episode.  prm_lr, prm_epochs: of the
-    model, which starts as a copy of the policy.
+    problem (None: as the base does, or else 8).  beta: scale of the model's rewards.  alpha: weight of the turns beside the
+    episode.  prm_lr, prm_epochs: of the model, which starts as a copy of the policy.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n or 8)
     prm = Recipe(objective=group_preferences(beta=beta), update=Update(lr=prm_lr, epochs=prm_epochs))
     steps = plus_implicit_turns(chain=center() >> scale_by_std(), beta=beta, alpha=alpha)
     made = base.but(credit=base.required("credit") >> steps, also=(*base.also, Learner("prm", "copy:policy", prm)))
     # a base that plays in an environment keeps it, and keeps its measure
-    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.sampling_settings.get("env"):
         return made
     env = tools(env, corpus)
     return made.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )
 

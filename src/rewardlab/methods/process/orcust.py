@@ -13,6 +13,7 @@ environment is that of the task `screens`, or any whose messages pay 1 for a tur
 """
 
 from dataclasses import replace
+from typing import Any
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Environment, Group, Learner, Recipe, Run, Scores, Trajectory, Update
@@ -26,7 +27,7 @@ from rewardlab.rewards.principled import principled_turns, turn_chances
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.worlds.screens import FORM, clicks, named_first
 
@@ -52,15 +53,15 @@ def _shown_last(t: Trajectory) -> Trajectory:
 
 
 def orcust(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 2, principles: Reward | None = None,
-    judge: str = "copy:policy", form: str | None = None, well_formed: float = 0.1, bound: float = 0.5, learnt:
-    NonNegativeFloat = 0.2, by_turns: bool = True, model_lr: float | None = None,
+    base: Recipe | None = None, *, env: Environment | None = None, n: int | None = None, turns: int = 2,
+    principles: Reward | None = None, judge: str = "copy:policy", form: str | None = None, well_formed: float = 0.1,
+    bound: float = 0.5, learnt: NonNegativeFloat = 0.2, by_turns: bool = True, model_lr: float | None = None,
 ) -> Recipe:  # fmt: skip
-    """env, n, turns: what is played, how often per problem, and for how long.  principles: a reward of turns from 0 to 1; None: the
-    mean of what the model `judge` says of `PRINCIPLES`.  form: of an action, a regular expression; None: a click as GUI
-    agents write one.  well_formed, bound, learnt: f, b and w; learnt=0
-    trains no model of turns.  by_turns: False pays success alone, as the task's verifier sees it.  model_lr: of that model."""
-    base = base or grpo(n=n)
+    """env, n, turns: what is played, how often per problem (None: as the base does, or else 8), and for how long.
+    principles: a reward of turns from 0 to 1; None: the mean of what the model `judge` says of `PRINCIPLES`.  form: of an action, a
+    regular expression; None: a click as GUI agents write one.  well_formed, bound, learnt: f, b and w; learnt=0 trains no model of
+    turns.  by_turns: False pays success alone, as the task's verifier sees it.  model_lr: of that model."""
+    base = base or grpo(n=n or 8)
     asked = [each_turn(inner=keeps(principle=text)).named(f"principle {i}") for i, text in enumerate(PRINCIPLES)]
     kept = principles or sum((x / len(asked) for x in asked[1:]), start=asked[0] / len(asked))
     reward = principled_turns(principles=kept, form=FORM if form is None else form, well_formed=well_formed, bound=bound)
@@ -69,9 +70,10 @@ def orcust(
         reward = reward + learnt * turn_chances(model=TURNS)
         labels = Recipe(reward=paid(), objective=label_cross_entropy(), update=Update(lr=model_lr, loss_kind="scorer"))
         also = (*also, Learner(TURNS, "value-head", labels))
-    play = {"env": env or clicks(), "turns": turns}
+    play: dict[str, Any] = {"env": env or clicks(), "turns": turns}
     return base.but(
-        rollout=interactive(n=n, **play), reward=reward if by_turns else base.reward or correct(),
+        rollout=in_place_of_replies(base.required("rollout"), n=n, **play),
+        reward=reward if by_turns else base.reward or correct(),
         measure=episode_accuracy(rollout=interactive(n=1, **play)), also=(*base.also, *also),
     )  # fmt: skip
 

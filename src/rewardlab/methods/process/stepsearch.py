@@ -35,7 +35,7 @@ from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rewards.retrieved import failure_of, plain_words, rounds, texts_in, tfidf_cosines
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.bm25 import index_of
@@ -153,14 +153,15 @@ def _queries(problem: Problem, column: str) -> list[list[str]]:
 
 
 def stepsearch(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 1, turns: int = 6,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 6,
     weight: float = 1.0, redundancy: float = 1.0, key: float = 0.618, unanswered: float = -1.0,
 ) -> Recipe:  # fmt: skip
-    """corpus: a file of documents to search (`tools`).  env, n, turns: what is played, how often per problem, and for how
-    many replies.  weight: of the searches beside the answer. redundancy: of what had been found before, against what is new.  key:
-    of having asked what was needed.  unanswered: what an episode is paid that ends without an answer.
+    """corpus: a file of documents to search (`tools`).  env, n, turns: what is played, how often per problem (None: as the base
+    does, or else once), and for how many replies.  weight: of the searches beside the answer. redundancy: of what had been found
+    before, against what is new.  key: of having asked what was needed.  unanswered: what an episode is paid that ends without an
+    answer.
     """
-    base = base or ppo(n=n, lam=1.0, beta=0.001, epochs=1, minibatches=4)
+    base = base or ppo(n=n or 1, lam=1.0, beta=0.001, epochs=1, minibatches=4)
     played = tools(env, corpus)
     # gold queries find the gold documents where the policy searches
     searched = {"corpus": played.settings["corpus"]} if corpus else {}
@@ -170,10 +171,10 @@ def stepsearch(
     reward = reward + key * searched_for() if key else reward
     made = base.but(reward=if_answered(inner=reward, unanswered=unanswered) if weight or key else reward)
     # a base that plays in an environment keeps it, and keeps its measure
-    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.sampling_settings.get("env"):
         return made
     return made.but(
-        rollout=interactive(env=played, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=played, n=n, turns=turns),
         measure=episode_accuracy(rollout=interactive(env=played, n=1, turns=turns)),
     )
 

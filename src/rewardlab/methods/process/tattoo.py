@@ -18,6 +18,7 @@ The environment is that of the task `inspections`, which looks cells up and adds
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from rewardlab.data.values import list_of
 from rewardlab.evals.judges import first_error_f1
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.inspected import grounded_verdicts
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.inspections import inspections_of, is_about
 from rewardlab.worlds.inspections import table_tool
@@ -70,14 +71,15 @@ def inspections_right(
 
 def tattoo(
     base: Recipe | None = None, *, env: Environment | None = None, tool: NonNegativeFloat = 1.0,
-    calibration: NonNegativeFloat = 1.0, n: int = 8, turns: int = 4, column: str = "verdicts",
+    calibration: NonNegativeFloat = 1.0, n: int | None = None, turns: int = 4, column: str = "verdicts",
 ) -> Recipe:  # fmt: skip
-    """env, n, turns: what answers calls, how often each solution is judged, and for how long.  tool, calibration: weights; tool=0
-    pays for labels alone.  column: of the labels."""
-    base = base or grpo(n=n)
-    play = {"env": env or table_tool(), "turns": turns}
+    """env, n, turns: what answers calls, how often each solution is judged (None: as the base does, or else 8), and for how long.
+    tool, calibration: weights; tool=0 pays for labels alone.  column: of the labels."""
+    base = base or grpo(n=n or 8)
+    play: dict[str, Any] = {"env": env or table_tool(), "turns": turns}
     return base.but(
-        rollout=interactive(n=n, **play), reward=grounded_verdicts(tool=tool, calibration=calibration, verdicts=column),
+        rollout=in_place_of_replies(base.required("rollout"), n=n, **play),
+        reward=grounded_verdicts(tool=tool, calibration=calibration, verdicts=column),
         measure=inspections_right(rollout=interactive(n=1, **play), verdicts=column),
     )  # fmt: skip
 

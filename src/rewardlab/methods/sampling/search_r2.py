@@ -183,22 +183,26 @@ def repaired_accuracy(problems: list[Problem], run: Run, *, env: Environment, n:
 
 
 def search_r2(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 5, turns: int = 6,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 6,
     where: Literal["policy", "chance", "never"] = "policy", useful: float = 1.0, column: str = "supporting",
     question: str = QUESTION,
 ) -> Recipe:  # fmt: skip
-    """env, corpus: what is searched (`tools`), by default the column facts.  n: episodes of a question.  turns: the most that
-    one may have. where: who decides where to cut, as in `repaired`.  useful: weight of the process reward, 0 for none.  column:
-    of the documents.  question: what the refiner reads, with {question} and {turns}.
+    """env, corpus: what is searched (`tools`), by default the column facts.  n: episodes of a question; None: as many
+    as the base has, or else 5.  turns: the most that one may have.  where: who decides where to cut, as in `repaired`.  useful:
+    weight of the process reward, 0 for none.  column: of the documents.  question: what the refiner reads, with {question} and
+    {turns}.
     """
-    base = base or grpo(n=n)
-    env = tools(env, corpus)
+    base = base or grpo(n=n or 5)
+    play: dict[str, Any] = {"env": tools(env, corpus), "turns": turns}
+    hot = base.sampling_settings.get("temperature", 1.0)
     right = base.reward or correct()
     paid = right * (1 + useful * useful_results(column=column)) if useful else right
     return base.but(
-        rollout=repaired(env=env, n=n, turns=turns, where=where, question=question), reward=of_result(inner=paid),
-        measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
-    )  # fmt: skip
+        # no filter of the base stays: it would judge the refiner's replies as answers
+        rollout=repaired(n=n or base.rows_per_problem, temperature=hot, **play, where=where, question=question),
+        reward=of_result(inner=paid),
+        measure=episode_accuracy(rollout=interactive(n=1, **play)),
+    )
 
 
 fidelity = "core"

@@ -37,7 +37,7 @@ from rewardlab.objectives.ratio import clipped_ratio
 from rewardlab.rewards.algebra import scheduled
 from rewardlab.rewards.environment import calls_made
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.settings.domain import NonNegativeInt, PositiveInt, PositiveShare, Share
 
 MEMORY, EPS_HIGH = "spear", 0.28
@@ -90,18 +90,18 @@ def remember(memory: dict[str, Any], step: Any, now: int, tolerance: int, histor
 
 
 def spear(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 5, calls: float = 1.0,
-    weight: float = 1.0, warmup: float = 0.5, capacity: int = 128, tolerance: int = 10, covarying: float = 0.02,
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 5,
+    calls: float = 1.0, weight: float = 1.0, warmup: float = 0.5, capacity: int = 128, tolerance: int = 10, covarying: float = 0.02,
 ) -> Recipe:  # fmt: skip
     """env: the tools, or those that the base plays with, or a search (corpus: of this file; `tools`).  n, turns: as in
-    `interactive`.  calls: weight of their reward.  weight, warmup: of learning again.  capacity, tolerance: of the buffer, in
-    episodes and steps.  covarying: share of tokens that are left out.
+    `interactive`; n=None: as many episodes as the base has replies.  calls: weight of their reward.  weight, warmup: of learning
+    again.  capacity, tolerance: of the buffer, in episodes and steps.  covarying: share of tokens that are left out.
     """
     base = base or dr_grpo().but(objective=clipped_ratio(eps_high=EPS_HIGH))
-    if env or corpus or not (base.rollout and base.rollout.settings.get("env")):
-        played = {"env": tools(env, corpus), "turns": turns}
+    if env or corpus or not base.sampling_settings.get("env"):
+        played: dict[str, Any] = {"env": tools(env, corpus), "turns": turns}
         measured = episode_accuracy(rollout=interactive(**played, n=1))
-        base = base.but(rollout=interactive(**played, n=n), measure=measured)
+        base = base.but(rollout=in_place_of_replies(base.required("rollout"), **played, n=n), measure=measured)
     reward, credit = base.reward or correct(), base.required("credit")
     buffer = {"capacity": capacity, "tolerance": tolerance}
     return base.but(

@@ -27,7 +27,7 @@ from rewardlab.rewards.recorded import score_in_data
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import atomic_thoughts, grounded, thoughts
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.recorded import recorded
 
 
@@ -49,21 +49,21 @@ def blended(outcome: Reward, judge: Reward, alpha: float = 0.5, whole: bool = Fa
 
 def atom_searcher(
     base: Recipe | None = None, *, judge: Reward | None = None, alpha: float = 0.5, whole: bool = False,
-    env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6,
+    env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 6,
 ) -> Recipe:  # fmt: skip
     """corpus: a file of documents to search (`tools`).  judge: a reward from 0 to 1 of single thoughts in their
     episode; without one, whether their names and numbers have been read (`grounded`).  alpha: what a starts at.  whole: judge
-    thoughts as a whole.  env: the tools; without it, those that the base plays with, else a search.  n: of grpo.  turns:
-    the most that an episode may have.
+    thoughts as a whole.  env: the tools; without it, those that the base plays with, else a search.  n: episodes
+    of a problem; None: as many as the base has, or else 8.  turns: the most that an episode may have.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n or 8)
     right: Any = base.reward or correct()
     paid = blended(right, judge or grounded(), alpha, whole)
-    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.sampling_settings.get("env"):
         return base.but(reward=paid)
     env = tools(env, corpus)
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=paid,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )

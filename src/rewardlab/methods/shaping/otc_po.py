@@ -23,7 +23,7 @@ from rewardlab.evals.length import length_of_right
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 
 
 def tool_calls(trajectory: Trajectory) -> int:
@@ -55,19 +55,21 @@ def _economies(group: Group, verdicts: list[Score], c: float) -> list[Score]:
 
 
 def otc_po(
-    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int = 8, turns: int = 6, c: float = 1.0
-) -> Recipe:
+    base: Recipe | None = None, *, env: Environment | None = None, corpus: str = "", n: int | None = None, turns: int = 6,
+    c: float = 1.0,
+) -> Recipe:  # fmt: skip
     """env: the tools; without it, those that the base plays with, else a search.  corpus: a file of documents to search (`tools`).
-    turns: the most that an episode may have.  c: how slowly calls cost where none was needed.
+    n: episodes of a problem; None: as many as the base has, or else 8.  turns: the most that an episode may have.  c: how slowly
+    calls cost where none was needed.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n or 8)
     reward = (base.reward or correct()) * tool_economy(c=c)
     # a base that plays in an environment keeps it, and keeps its measure
-    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.sampling_settings.get("env"):
         return base.but(reward=reward)
     env = tools(env, corpus)
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=reward,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )

@@ -51,7 +51,7 @@ def _until(reward: Reward, progress: float) -> Reward:
 
 def planner_r1(base: Recipe | None = None, *, stages: Stages = "dense", n: int = 8) -> Recipe:
     """stages: which terms are paid.  n: plans per prompt. The reward takes the place of a base's; an environment stays."""
-    plays = base is not None and base.rollout is not None and base.rollout.settings.get("env")
+    plays = base is not None and base.sampling_settings.get("env")
     base = base or grpo(n=n)
     reward = staged_reward(stages)
     if plays:

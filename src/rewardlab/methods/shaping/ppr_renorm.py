@@ -32,7 +32,7 @@ from rewardlab.rewards.reward import Reward, reward
 from rewardlab.rewards.scores import derive
 from rewardlab.rewards.task import correct
 from rewardlab.rewards.turns import each_turn, grounded
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.rollouts.recorded import recorded
 
 Center = Literal["half", "trajectory", "none"]
@@ -71,20 +71,20 @@ def _together(process: Score, outcome: Score, center: Center) -> Score:
 
 def ppr_renorm(
     base: Recipe | None = None, *, judge: Reward | None = None, center: Center = "half", env: Environment | None = None,
-    corpus: str = "", n: int = 8, turns: int = 6,
+    corpus: str = "", n: int | None = None, turns: int = 6,
 ) -> Recipe:  # fmt: skip
     """judge: a reward of single replies, which is asked about every turn.  env: the tools; without it, those that the base
-    plays with, else a search.  corpus: a file of documents to search (`tools`).  n: episodes per problem.  turns: the most that
-    an episode may have.
+    plays with, else a search.  corpus: a file of documents to search (`tools`).  n: episodes per problem (None: as many as
+    the base has, or else 8).  turns: the most that an episode may have.
     """
     # a critic needs no group: 16 problems with 8 episodes are as many rows as ppo's 128 with one
-    base = base or ppo(n=n).but(problems=16)
+    base = base or ppo(n=n or 8).but(problems=16)
     paid = renormed(process=each_turn(inner=judge or grounded()), outcome=base.reward or correct(), center=center)
-    if not (env or corpus) and base.rollout is not None and base.rollout.settings.get("env"):
+    if not (env or corpus) and base.sampling_settings.get("env"):
         return base.but(reward=paid)
     env = tools(env, corpus)
     return base.but(
-        rollout=interactive(env=env, n=n, turns=turns),
+        rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns),
         reward=paid,
         measure=episode_accuracy(rollout=interactive(env=env, n=1, turns=turns)),
     )

@@ -29,7 +29,7 @@ from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.methods.baselines.sft import sft_first
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
-from rewardlab.rollouts.interactive import interactive
+from rewardlab.rollouts.interactive import in_place_of_replies, interactive
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.tool_calls import call_of, calls_in
 from rewardlab.verifiers.calls.calls import Call
@@ -71,13 +71,14 @@ def _thinks(reply: str) -> bool:
 
 
 def reason_act_tool_grpo(
-    base: Recipe | None = None, *, env: Environment | None = None, n: int = 8, turns: int = 3, calls: float = 1.0,
-    answer: float = 1.0, form: float = 0.1, sft_steps: int = 0,
+    base: Recipe | None = None, *, env: Environment | None = None, n: int | None = None, turns: int = 3,
+    calls: float = 1.0, answer: float = 1.0, form: float = 0.1, sft_steps: int = 0,
 ) -> Recipe:  # fmt: skip
-    """env: the tools; without it, those that the base plays with, else recorded results.  turns: the most replies of an episode.
+    """env: the tools; without it, those that the base plays with, else recorded results.  n: episodes of a problem; None: as
+    many as the base has, or else 8.  turns: the most replies of an episode.
     calls, answer, form: the weights a, b, c.  sft_steps: of SFT before; 0 where the model has had it.
     """
-    base = base or grpo(n=n)
+    base = base or grpo(n=n or 8)
     right: Any = base.reward or correct()
     paid = answer * right
     for weight, term in ((calls, tool_accuracy()), (form, thinks_first())):
@@ -85,11 +86,11 @@ def reason_act_tool_grpo(
     loop = sft_first(steps=sft_steps, field="solution", inner=base.loop) if sft_steps else base.loop
     made = base.but(reward=paid, loop=loop)
     # a base that plays in an environment keeps it, and keeps its measure
-    if env is None and base.rollout is not None and base.rollout.settings.get("env"):
+    if env is None and base.sampling_settings.get("env"):
         return made
     env = env or recorded_tools()
     measure = episode_accuracy(rollout=interactive(env=env, n=1, turns=turns))
-    return made.but(rollout=interactive(env=env, n=n, turns=turns), measure=measure)
+    return made.but(rollout=in_place_of_replies(base.required("rollout"), env=env, n=n, turns=turns), measure=measure)
 
 
 fidelity = "reading"
