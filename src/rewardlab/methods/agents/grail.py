@@ -249,7 +249,7 @@ def grail(
     base = base or grpo(n=n or 8, eps=eps, beta=beta)
     env = knows(env, graph)
     asked = (Learner(EXPLORER, explorer, Recipe(), every=0),) if explorer not in ("", "policy") else ()
-    play = {"env": env, "turns": turns}
+    play: dict[str, Any] = {"env": env, "turns": turns}
     file = str(env.settings.get("graph", ""))
     first = ways_written(**play, n=n or base.rows_per_problem, graph=file, writer=EXPLORER if asked else "policy")
     return base.but(
