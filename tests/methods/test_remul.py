@@ -93,6 +93,14 @@ def test_only_the_gold_answer_is_learnt():
     assert t.ids.tolist() == whole.ids.tolist()
 
 
+def test_the_gold_answer_follows_thinking_that_was_cut_off():
+    policy = untrained(0)
+    cut_off = replace(PROBLEM, meta={"solution": "<think>\n7+5=13\n13*3"})
+    [[t]] = append_answer(inner=recorded())([cut_off], Run(policy))
+    assert policy.decode(t.ids).endswith("<think>\n7+5=13\n13*3\n</think>\n36")
+    assert policy.decode(t.ids[t.mask]) == "36"
+
+
 def test_a_reply_that_leaves_no_room_for_the_answer_teaches_nothing():
     policy = untrained(0)
     long = replace(PROBLEM, meta={"solution": "7+5=12\n" * 2000 + "Answer: 36"})
@@ -171,6 +179,16 @@ def test_a_policy_that_thinks_between_tags_is_asked_for_its_answer_after_them():
     assert (found["cut_20"], found["aoc"]) == (1, pytest.approx(0.2))
     _, asked = measured(early_answering, lambda text: " 36", ["<think>\n7+5=12\n</think>\nAnswer: 36"], force="")
     assert asked[0] == "<think>\n7+5=12\n"
+
+
+def test_thinking_that_was_cut_off_is_cut_shorter_and_ended_before_an_answer_is_asked_for():
+    cut_off = "<think>\n7+5=12\n12*3=36\n36+0=3"
+    _, asked = measured(early_answering, lambda text: " 36", [cut_off])
+    # one line of three, one, one and two
+    assert asked[0] == "<think>\n7+5=12\n</think>\nAnswer:"
+    assert asked[-1] == "<think>\n7+5=12\n12*3=36\n</think>\nAnswer:"
+    _, asked = measured(mistake_injection, lambda text: "", [cut_off])
+    assert asked[-1] == "<think>\n7+5=12\n12*3=36\n36+0=4\n"
 
 
 @pytest.mark.parametrize("measure", [early_answering, mistake_injection])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,9 @@ class Scorer(Replies):
     def __init__(self, by_reasoning):
         super().__init__([])
         self.by_reasoning, self.read_texts = by_reasoning, []
+
+    def decode(self, ids):
+        return "".join(map(chr, ids))
 
     def write(self, trajectories, texts):
         end = [0]
@@ -86,6 +90,29 @@ def test_thinking_is_kept_and_the_reference_follows_it():
     (found,) = gold_logprobs(policy, [reply("<think>\nwell\n</think>\n7")], "Answer:")
     assert policy.read_texts == ["<think>\nwell\n</think>\n"]
     assert np.exp(found) == pytest.approx([0.5, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("opened", "text", "read"),
+    [
+        ("", "<think>\nwell\nAnswer: 3\nso", "<think>\nwell\nAnswer: 3\nso\n</think>\n"),  # cut off within the thinking
+        ("<think>\n", "well\nso", "well\nso\n</think>\n"),  # which the prompt as it is read has opened
+        ("<think>\n", "well <answer> 3", "well <answer> 3\n</think>\n"),  # an answer within it is none
+        ("<think>\n", "well\n</think>\nso", "well\n</think>\n"),  # and is not opened again
+        ("<think>\n", "", "</think>\n"),  # without reasoning
+        ("<think>\n\n</think>\n", "well\nso", "well\nAnswer:"),  # the prompt has closed it too
+    ],
+)
+def test_the_reference_never_stands_within_thinking(opened, text, read):
+    policy = Scorer({"": [0.5]})
+    ids = np.array([*map(ord, "7?" + opened)])
+    policy.read = lambda rows, messages: [t.plus(Turn(None, ids, text="")) for t in rows]
+    (found,) = gold_logprobs(policy, [reply(text, replace(PROMPT, answer="7"))], "Answer:")
+    assert policy.read_texts == [read]
+    assert np.exp(found[-1]) == pytest.approx(0.5)
+    # a probe within the thinking is asked there
+    gold_logprobs(policy, [reply("well\nAnswer: ?", replace(PROMPT, answer="7"))], "Answer:", close=False)
+    assert policy.read_texts[-1] == "well\nAnswer:"
 
 
 def test_an_answer_between_tags_is_replaced_there():

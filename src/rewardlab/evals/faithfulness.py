@@ -18,7 +18,7 @@ import numpy as np
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Trajectory, measure
 from rewardlab.settings.domain import NonNegativeFloat
 from rewardlab.text.numbers import IN_TEXT
-from rewardlab.text.prefixes import CLOSED, begun, opening, reasoning_lines, same_answer, stated
+from rewardlab.text.prefixes import CLOSED, begun, closed_thinking, opening, reasoning_lines, same_answer, stated, thinks_in_tags
 from rewardlab.text.rationale import rationale
 
 AT = (0.2, 0.4, 0.6, 0.8)
@@ -102,10 +102,12 @@ def area_over(shares: Sequence[float], accuracy: Sequence[float]) -> float:
 
 def _area(problems: Sequence[Problem], run: Run, temperature: float, beginning: Callable[[str, float], str]) -> dict[str, float]:
     sampled = _sampled(problems, run, temperature)
-    replies = [t for t in sampled if reasoning_lines(t.reply)]
-    whole = _right([[t] for t in replies or sampled], run)
-    begun_at = [[beginning(t.reply, share) for t in replies] for share in AT]
-    curve = [_right(_gone_on(replies, texts, run, temperature), run) if replies else whole for texts in begun_at]
+    # thinking that was cut off is reasoning too, and ends before an answer
+    texts = [closed_thinking(t.reply) if thinks_in_tags(t.reply, t, run.policy.decode) else t.reply for t in sampled]
+    replies = {i: t for i, t in enumerate(sampled) if reasoning_lines(texts[i])}
+    whole = _right([[t] for t in [*replies.values()] or sampled], run)
+    begun_at = [[beginning(texts[i], share) for i in replies] for share in AT]
+    curve = [_right(_gone_on([*replies.values()], cut, run, temperature), run) if replies else whole for cut in begun_at]
     accuracy = [float(np.mean(x)) for x in (*curve, whole)]
     named = {f"cut_{round(100 * share)}": x for share, x in zip(AT, accuracy, strict=False)}
     return {"aoc": area_over((*AT, 1.0), accuracy), "accuracy": accuracy[-1], **named, "n": float(len(replies))}

@@ -6,13 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveInt, PositiveShare
-from rewardlab.text.prefixes import CLOSED, OPENED
+from rewardlab.text.prefixes import CLOSED, closed_thinking, thinks_in_tags
 
 TERM = "forced_accuracy"
 
@@ -39,7 +37,7 @@ def forced_accuracy(
     rows = [t for group in groups for t in group]
     if not all(t.steps for t in rows):
         raise RewardlabError('forced_accuracy needs the positions where steps end: set steps="newline" in the rollout')
-    marks = ["" if thinks or _opened(t, run) else mark for t in rows]
+    marks = ["" if thinks or thinks_in_tags(t.reply, t, run.policy.decode) else mark for t in rows]
     texts = {(i, end): _forced(t, end, run, marks[i]) for i, t in enumerate(rows) for end in _ends(t, run, at, after, apart)}
     asked = list(dict.fromkeys((rows[i].problem.key, text) for (i, _), text in texts.items()))
     problems = {t.problem.key: t.problem for t in rows}
@@ -89,17 +87,9 @@ def _ends(t: Trajectory, run: Run, at: str, after: int, apart: int) -> list[int]
     return [*chosen, *ends[-1:]]
 
 
-def _opened(t: Trajectory, run: Run) -> bool:
-    """Whether a reply thinks between tags: it says one of them, or the prompt ends with the first."""
-    if CLOSED in t.reply or OPENED in t.reply:
-        return True
-    prompt = t.turns[0].ids if t.turns and t.turns[0].author is None else np.zeros(0, np.int64)
-    return run.policy.decode(prompt[-16:]).rstrip().endswith(OPENED)
-
-
 def _forced(t: Trajectory, end: int, run: Run, mark: str) -> str:
     """The reply up to a position, and what makes it answer there: the mark, or, without one, the end of the thinking."""
     text = t.cut(end + 1, run.policy.decode).reply.rstrip()
     if mark:
         return f"{text}\n{mark}"
-    return f"{text}\n" if CLOSED in text else f"{text}\n{CLOSED}\n"
+    return f"{closed_thinking(text)}\n"

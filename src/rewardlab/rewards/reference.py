@@ -10,22 +10,26 @@ import numpy as np
 
 from rewardlab.core import Group, Run, Score, Scores, Trajectory
 from rewardlab.rewards.reward import reward
+from rewardlab.text.prefixes import thinks_in_tags
 from rewardlab.text.reasoned import deciding_the_rest, gold_text, with_gold
 
 Over = Literal["mean", "product", "geometric"]
 
 
-def gold_logprobs(model: Any, rows: Sequence[Trajectory], mark: str) -> list[np.ndarray | None]:
+def gold_logprobs(model: Any, rows: Sequence[Trajectory], mark: str, close: bool = True) -> list[np.ndarray | None]:
     """The log-prob of each token of the gold answer after the reasoning of each reply, without its mark and the end token.
 
     None where a problem has no gold answer that is a text, or it does not fit the model's context.
+    close: thinking that was cut off is ended before the answer; false puts the mark and the answer within it.
     """
     asked = [i for i, t in enumerate(rows) if gold_text(t.problem)]
     if not asked:
         return [None] * len(rows)
     prompts = model.read([Trajectory(rows[i].problem) for i in asked], [rows[i].problem.prompt for i in asked])
     golds = [gold_text(rows[i].problem) for i in asked]
-    wholes = [with_gold(rows[i].reply, gold, mark)[1] for i, gold in zip(asked, golds, strict=True)]
+    replies = [rows[i].reply for i in asked]
+    thinks = [close and thinks_in_tags(reply, prompt, model.decode) for reply, prompt in zip(replies, prompts, strict=True)]
+    wholes = [with_gold(reply, gold, mark, x)[1] for reply, gold, x in zip(replies, golds, thinks, strict=True)]
     # the mark is read: every answer has it
     befores = [whole[: -len(gold)].rstrip(" ") for whole, gold in zip(wholes, golds, strict=True)]
     sides = (model.write(prompts, befores), model.write(prompts, wholes))

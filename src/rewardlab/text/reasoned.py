@@ -8,7 +8,7 @@ import numpy as np
 
 from rewardlab.core import Problem, Trajectory, Turn
 
-from .prefixes import CLOSED, opening, reasoning_lines
+from .prefixes import CLOSED, closed_thinking, opening, reasoning_lines
 
 ANSWER = "<answer>"
 
@@ -19,12 +19,15 @@ def gold_text(problem: Problem) -> str:
     return "" if answer is None or isinstance(answer, list | dict) else str(answer).strip()
 
 
-def with_gold(reply: str, gold: str, mark: str = "Answer:") -> tuple[str, str]:
+def with_gold(reply: str, gold: str, mark: str = "Answer:", thinks: bool = False) -> tuple[str, str]:
     """A reply's reasoning, and the same with the gold answer in the place of its own.
 
     mark: what stands before an answer, where the reply does not think between tags. Where it answers between tags, the gold answer
     stands after the tag, and all before it as it is.
+    thinks: the reply thinks between tags even if it does not end its thinking (`thinks_in_tags`), which then is ended; false takes
+    thinking that was cut off for a text without tags.
     """
+    reply = closed_thinking(reply) if thinks else reply
     if (at := reply.rfind(ANSWER)) > reply.rfind(CLOSED):
         before = reply[: at + len(ANSWER)]
         return before, f"{before} {gold}"

@@ -77,7 +77,8 @@ def step_potential(
     # after the thinking an answer is forced in another form, and its potential is not to be compared with those before
     starts = [place for place, part in parts.items() if CLOSED not in part.reply]
     begun = [_answering(parts[place], mark) for place in starts]
-    golds = gold_logprobs(run.policy, begun, mark)
+    # asked within the thinking, as the probes are
+    golds = gold_logprobs(run.policy, begun, mark, close=False)
     right = [aggregated(x, "mean") if x is not None and len(x) else None for x in golds]
     lengths = [0 if x is None else min(len(x), tokens) for x in golds]
     sure: list[float | None] = [0.0] * len(begun) if of == "right" else _sure(begun, lengths, run, mark, probes, temperature)

@@ -37,7 +37,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
-from rewardlab.text.prefixes import begun, same_answer, stated
+from rewardlab.text.prefixes import begun, same_answer, stated, thinks_in_tags
 from rewardlab.text.reasoned import deciding_the_rest, with_gold
 
 # ---- Whether other models come to a reply's answer, when they go on from the beginning of its reasoning --------------
@@ -105,7 +105,9 @@ def append_answer(problems: list[Problem], run: Run, *, inner: Rollout, mark: st
     groups = inner(problems, run)
     rows = [t for group in groups for t in group]
     prompts = run.policy.read([Trajectory(t.problem) for t in rows], [t.problem.prompt for t in rows])
-    befores, wholes = zip(*[with_gold(t.reply, str(t.problem.answer), mark) for t in rows], strict=True)
+    thinks = [thinks_in_tags(t.reply, prompt, run.policy.decode) for t, prompt in zip(rows, prompts, strict=True)]
+    golds = [with_gold(t.reply, str(t.problem.answer), mark, x) for t, x in zip(rows, thinks, strict=True)]
+    befores, wholes = zip(*golds, strict=True)
     written = zip(prompts, run.policy.write(prompts, befores), run.policy.write(prompts, wholes), strict=True)
     made = iter([deciding_the_rest(*row) for row in written])
     done = [[replace(next(made), path=t.path) for t in group] for group in groups]
