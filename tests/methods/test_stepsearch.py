@@ -35,7 +35,9 @@ def test_what_is_paid_and_what_is_left_without_it():
     assert str(without.reward) == "correct()"
     assert "interactive" in str(without.rollout)
     assert registry.build("stepsearch", dict(claim.versus_settings)).reward == without.reward
-    assert "center" in str(registry.build("grpo+stepsearch", {"stepsearch.n": 4}).credit)
+    stacked = registry.build("grpo+stepsearch", {"grpo.n": 4})
+    assert "center" in str(stacked.credit)
+    assert stacked.rows_per_problem == 4
 
 
 @reward
