@@ -111,3 +111,8 @@ def test_the_outcome_alone_is_paid_over_what_is_kept():
     # 1 and 0: +-1/2 over sqrt(1/2)
     assert recipe.credit(batch.reward, batch, run)[:, 1].tolist() == pytest.approx([0.7071, -0.7071], abs=1e-3)
     assert run.metrics == {"kept_right": 1.0, "kept_wrong": 1.0}
+
+
+def test_how_long_the_judge_may_be_is_said():
+    assert "max_new=64" in str(registry.build("prof", {"longest": 64}).rollout)
+    assert registry.build("prof", {"longest": 1024}).rollout == registry.build("prof").rollout

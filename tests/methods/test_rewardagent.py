@@ -86,3 +86,9 @@ def test_a_served_model_takes_the_place_of_the_programs():
     paid = recipe.measure.settings["reward"]
     assert (paid.name, paid.settings["facts"], paid.settings["preference"].name) == ("verified_preference", 2.0, "model_score")
     assert registry.build("rewardagent").measure.settings["reward"].name != "verified_preference"
+
+
+def test_how_long_the_agent_may_be_is_said():
+    agent = {"agent": "openai:http://h#m"}
+    assert "max_new=64" in str(registry.build("rewardagent", {**agent, "longest": 64}).measure)
+    assert registry.build("rewardagent", {**agent, "longest": 512}).measure == registry.build("rewardagent", agent).measure

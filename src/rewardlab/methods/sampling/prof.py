@@ -95,14 +95,14 @@ JUDGE = "judge"
 
 def prof(
     base: Recipe | None = None, *, process: Reward | None = None, judge: str = "copy:policy", n: int = 8, keep: int = 4,
-    penalty: float = 0.0, max_steps: int = 30,
+    penalty: float = 0.0, max_steps: int = 30, longest: int = 1024,
 ) -> Recipe:  # fmt: skip
     """process: a reward of steps; None: `judged_steps`, by the model `judge`.  n: replies that are sampled.  keep: of them, trained
-    on.  penalty, max_steps: lambda and H.
+    on.  penalty, max_steps: lambda and H.  longest: tokens of the judge's word.
     """
     base = base or grpo(n=n)
     marked = base.required("rollout").but_innermost(steps="newline")
-    by = process or judged_steps(model=JUDGE)
+    by = process or judged_steps(model=JUDGE, max_new=longest)
     also = base.also if process else (*base.also, Learner(JUDGE, judge, Recipe(), every=0))
     return base.but(rollout=consistent(inner=marked, process=by, keep=keep, penalty=penalty, max_steps=max_steps), also=also)
 

@@ -119,13 +119,14 @@ def agent_reward(form: float, facts: float, form_when: str, facts_when: str, mod
 
 def rewardagent(
     base: Recipe | None = None, *, form: float = 1.0, facts: float = 1.0, form_when: str = CONSTRAINED, facts_when: str = FACTUAL,
-    init: str = "value-head", agent: str = "",
+    init: str = "value-head", agent: str = "", longest: int = 512,
 ) -> Recipe:  # fmt: skip
     """form, facts: lambda of the two verifiers.  form_when, facts_when: regular expressions of the prompts that they are asked for;
     "" is all of them.  init: what the reward model starts from (`Learner.init`).  agent: a served model, which routes and verifies
-    in place of the patterns and programs."""
+    in place of the patterns and programs.  longest: tokens of each of its replies."""
     base = base or bradley_terry(init=init)
-    served = verified_preference(model=agent, preference=model_score(model="reward"), form=form, facts=facts) if agent else None
+    scored, asked = model_score(model="reward"), {"model": agent, "max_new": longest}
+    served = verified_preference(**asked, preference=scored, form=form, facts=facts) if agent else None
     return base.but(measure=pair_agreement(reward=served or agent_reward(form, facts, form_when, facts_when)))
 
 
