@@ -19,6 +19,8 @@ from rewardlab.methods.reward_models import armap as method
 from rewardlab.methods.reward_models.armap import explored, in_hindsight, intents, near_miss
 from rewardlab.models.embedded import untrained
 from rewardlab.models.learners import learner_model
+from rewardlab.models.load import load_policy
+from rewardlab.models.reward_model import load_reward_model
 from rewardlab.rewards.model import model_score
 from rewardlab.runs.metrics import read_metrics
 from rewardlab.worlds.errands import shop
@@ -189,15 +191,25 @@ def test_a_run_measures_its_plans_and_learns_to_tell_episodes_apart(trained):
     assert evaluate(str(folder), problems=4, device="cpu")["n"] == 4
 
 
-def test_the_run_scores_whole_episodes_as_in_training(trained, policy, task):
+def test_the_run_scores_whole_episodes_as_in_training(trained, task):
     _, folder = trained
+    policy = load_policy("untrained", "cpu", "float32", None, task)
     run = begun(policy)
-    groups = in_hindsight(env=shop(), turns=3, writer="")([task.train[i] for i in range(4)], run)
+    # that end in an action: whoever scores an episode reads no answer to the last one
+    rows = [
+        ask("?", trajectory=EPISODE[:5], intent="Buy a hat, M.", negative=[*EPISODE[:4], "click S"]),
+        ask("!", trajectory=["search bag"], intent="Find a bag."),
+    ]
+    groups = in_hindsight(writer="")(rows, run)
     run.models["reward"] = learner_model(Learner("reward", str(folder), Recipe()), policy)
     own = [end_values(run.models["reward"], group).tolist() for group in groups]
-    read = [[s.value for s in row] for row in model_score(model=f"model:{folder}")(groups, run)]
+    name = f"model:{folder}"
+    # as the policy, where by default it is read in bfloat16
+    run.models[name] = load_reward_model(name, "cpu", "float32")
+    read = [[s.value for s in row] for row in model_score(model=name)(groups, run)]
     for mine, theirs in zip(own, read, strict=True):
-        assert theirs == pytest.approx(mine, abs=2e-2)
+        assert theirs == pytest.approx(mine, abs=1e-4)
+    assert len({round(x, 3) for row in own for x in row}) > 1
 
 
 @pytest.mark.parametrize("plan", ["best", "reflection", "tree"])

@@ -69,8 +69,7 @@ def plan(
     """The formula, the tokens and bytes of memory that a step of `train` would need, and the lengths of the prompts.
 
     reward: as of `train`.  devices: processes that train together, each with a device (default: those that do).  memory: of a
-    device, such as 80GB (default: this one's); then `dtype="auto"` is bfloat16, as on GPUs.  A model's config.json is enough: no
-    weights are read.
+    device, such as 80GB (default: this one's); then `dtype="auto"` is bfloat16, as on GPUs.  A model's config.json is enough.
 
     memory: bytes on each device by what they are for, for the run as asked and for other ways to keep its model (`api/memory.py`).
     memory_bytes: the most at a time.  fits; change: what to change first where it does not.

@@ -44,8 +44,7 @@ TRIES, MOST = 5, 4096
 @in_order
 def search(
     methods: Sequence[str | Recipe] | str | Recipe, task: Task | Path | str | None = None, *,
-    model: str | Path | Policy | None = None,
-    scorer: Any = None, budgets: Sequence[int] | int = (), problems: int = 100,
+    model: str | Path | Policy | None = None, scorer: Any = None, budgets: Sequence[int] | int = (), problems: int = 100,
     settings: Mapping[str, Any] | None = None, out: Path | str | None = None, page: Path | str | None = None, batch: int = 16,
     **config: Any,
 ) -> dict[str, Any]:  # fmt: skip

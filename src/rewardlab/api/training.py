@@ -68,10 +68,9 @@ def train(
 
     model, task: names, or objects made in Python; they may also be named in the configuration.  settings: of the method, if it
     is given by name.  reward: in place of the method's own: a plain function or an object that can be called, whose arguments are
-    given by name (completion, answer, columns: docs/REWARDS.md), a text as of --reward, a reward, or a list of these, which are
-    added up. A run with a function of a script, a notebook or another function is resumed with the same one.  eval_on: benchmarks
-    of rewards on which the model is measured too, at each evaluation.  watch: what pays the policy is measured then as well, on a
-    few of its replies, or on those of a file with labels (`evals/watched.py`).
+    given by name (docs/REWARDS.md), a text as of --reward, a reward, or a list of these, which are added up. A run with a function
+    that is in no file by its name is resumed with the same one.  eval_on: benchmarks of rewards on which the model is measured too,
+    at each evaluation.  watch: what pays the policy is measured then as well, on replies of its own or of a file with labels.
     changes: fields of RunConfig by name (steps, seed, out ...), in place of those of `config`.
     Raises RewardlabError for a wrong value or name, for a folder that holds a run, is in use or cannot be written to, and for a
     disk that is too small, before anything is written. Raises errors.Stopped, a KeyboardInterrupt, after Ctrl-C or SIGTERM, once

@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardlab.core import Message, Problem, Run, Turn
 from rewardlab.core.part import Expression, Part, PartFactory, decorator
+from rewardlab.core.problem import Message, Problem
 from rewardlab.core.score import Score, Scores, Term
-from rewardlab.core.trajectory import Group, Trajectory
+from rewardlab.core.trajectory import Group, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.call_timeout import Watch
 from rewardlab.rewards.calling import Arguments, results_of
@@ -97,6 +97,9 @@ class Reward(Part):
 
         What the reward reads of a run beside the reply, such as log-probs or a task's verifier, is not there.
         """
+        # a command that only names rewards should not wait for torch
+        from rewardlab.core import Run
+
         # bytes stand for tokens, since there is no tokenizer
         ids = np.frombuffer(reply.encode("utf-8", "replace"), np.uint8).astype(np.int64)
         turns = (Turn(None, np.zeros(1, np.int64), text=prompt), Turn("policy", ids, text=reply))
