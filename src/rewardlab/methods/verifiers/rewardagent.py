@@ -119,13 +119,13 @@ def agent_reward(form: float, facts: float, form_when: str, facts_when: str, mod
 
 def rewardagent(
     base: Recipe | None = None, *, form: float = 1.0, facts: float = 1.0, form_when: str = CONSTRAINED, facts_when: str = FACTUAL,
-    init: str = "value-head", agent: str = "", longest: int = 512,
+    init: str = "value-head", agent: str = "", longest: int | None = None,
 ) -> Recipe:  # fmt: skip
     """form, facts: lambda of the two verifiers.  form_when, facts_when: regular expressions of the prompts that they are asked for;
     "" is all of them.  init: what the reward model starts from (`Learner.init`).  agent: a served model, which routes and verifies
-    in place of the patterns and programs.  longest: tokens of each of its replies."""
+    in place of the patterns and programs.  longest: tokens of each of its replies; None: 512."""
     base = base or bradley_terry(init=init)
-    scored, asked = model_score(model="reward"), {"model": agent, "max_new": longest}
+    scored, asked = model_score(model="reward"), {"model": agent, "max_new": longest or 512}
     served = verified_preference(**asked, preference=scored, form=form, facts=facts) if agent else None
     return base.but(measure=pair_agreement(reward=served or agent_reward(form, facts, form_when, facts_when)))
 
