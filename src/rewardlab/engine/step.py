@@ -190,8 +190,6 @@ class Ops:
         models = (self.run.policy, self.run.reference, *self.run.models.values())
         return tempered(self.temperature(learner), *models)
 
-    # ---- the update --------------------------------------------------------------------------------------------------
-
     def update(self, batch: Batch, learner: LearnerState | None = None) -> None:
         """A learner's optimiser steps on one batch."""
         learner = learner or self.policy
@@ -272,8 +270,6 @@ class Ops:
         if self.run.reference is not None:
             self.run.reference.load_state(self.run.policy.state())
             self.reference_is_new = True
-
-    # ---- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, problems: Sequence[Problem] | None = None) -> dict[str, float]:
         """The recipe's measure on held-out problems, by rank zero for all. It counts towards no budget."""
