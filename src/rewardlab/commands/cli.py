@@ -154,7 +154,7 @@ def parse(command: Any, name: str, argv: list[str]) -> argparse.Namespace:
     own = {flag: action.nargs != 0 for flag, action in parser._option_string_actions.items() if flag.startswith("--")}
     words, settings = split(argv, own)
     if settings and not getattr(command, "SETTINGS", False):
-        from rewardlab.commands.flags import unknown_flag
+        from rewardlab.commands.flag_names import unknown_flag
 
         raise unknown_flag(name, next(iter(settings)), own)
     if {"-h", "--help"} & set(words) and hasattr(command, "help_of"):
@@ -172,7 +172,7 @@ def _misspelt(settings: Mapping[str, str], own: Mapping[str, bool]) -> str:
     """What is said beside an error of the command's flags, where one that it does not know is nearly one that it has."""
     if not settings:
         return ""
-    from rewardlab.commands.flags import nearest
+    from rewardlab.commands.flag_names import nearest
 
     found = {flag: near for flag in settings if (near := nearest(flag, own))}
     return "".join(f"; {flag} is no flag of it: did you mean {' or '.join(near)}?" for flag, near in found.items())

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.queue < args.batch:
         raise RewardlabError(f"--queue {args.queue} is smaller than --batch {args.batch}: such a request would never fit")
     from rewardlab.registry import names
-    from rewardlab.registry.find import check_task
+    from rewardlab.registry.named_tasks import check_task
 
     address = shared.address(args)
     # before worker processes import torch

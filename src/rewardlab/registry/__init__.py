@@ -27,23 +27,17 @@ from rewardlab.registry.find import (
     PACKAGE,
     beneath,
     claim_of,
-    endless,
     file_of,
-    is_elsewhere,
     method,
     method_roots,
     methods,
     module_of,
     names_in,
     parameters,
-    parse_options,
-    parse_value,
     spell,
     stacked,
-    task,
-    task_files,
-    tasks,
 )
+from rewardlab.registry.named_tasks import endless, is_elsewhere, parse_options, parse_value, task, task_files, tasks
 from rewardlab.registry.parts import load_part, load_recipe, part, verifiers
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.registry.find import PACKAGE, methods, task_files
+from rewardlab.registry.find import PACKAGE, methods
 from rewardlab.registry.index import Definition, function_in, imports_in, literal_in, parts_in, read_each, values_of
+from rewardlab.registry.named_tasks import task_files
 from rewardlab.registry.parts import shared_definitions
 
 ORDER = (

@@ -23,7 +23,7 @@ from typing import Any, get_args
 from rewardlab.core import Environment
 from rewardlab.core.part import PartFactory
 from rewardlab.errors import RewardlabError
-from rewardlab.registry.find import parse_options
+from rewardlab.registry.named_tasks import parse_options
 from rewardlab.registry.names import PREFIX, TRAINED, check_quotes
 from rewardlab.registry.parts import is_part, part
 from rewardlab.registry.settings import fit
