@@ -88,3 +88,10 @@ def test_what_its_claim_measures():
     assert len(task.test[0].meta["passages"]) < 20 * 6
     run = Run(untrained(hidden=32, layers=1), max_new=6, seed=1, verify=registry.part("reward", task.verifier))
     assert {check.measure, check.against, check.fault.number} <= set(check.by(task.test, run))
+
+
+@pytest.mark.parametrize("method", ["fin_prm", "reasonflux_prm"])
+def test_the_judge_says_of_every_step_whether_it_is_right(method):
+    """Asked for the first wrong one alone, it would leave the steps after that without a word of it."""
+    (judge,) = [part for part in registry.build(method).also[-1].recipe.reward.walk() if part.name == "judged_steps"]
+    assert judge.settings["form"] == "each"

@@ -115,4 +115,4 @@ def test_each_round_begins_at_the_policy_that_writes_its_replies():
 def test_a_reward_model_is_what_annotators_judge_by_where_no_reward_is_given():
     recipe = registry.build("irepo")
     assert str(recipe.reward) == "votes(inner=model_score())"
-    assert "inner=taught_first(pairs=2000)" in str(recipe.loop)
+    assert "inner=taught_first()" in str(recipe.loop)

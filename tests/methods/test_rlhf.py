@@ -16,6 +16,7 @@ from rewardlab.backends.trl.refusals import cannot_carry
 from rewardlab.core import Learner, Run, Task, ask, loop
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.errors import RewardlabError
+from rewardlab.methods.baselines.rlhf import pairs_in
 from rewardlab.methods.baselines.sft import other_first
 from rewardlab.methods.reward_models.dogerm import lesson_of
 from rewardlab.models.embedded import untrained
@@ -270,3 +271,13 @@ def test_dogerms_parents_read_each_row_of_their_kind_once():
     assert [p.question for p in lesson_of("1", 2000, run, ops, elsewhere=False)] == ["1?"]
     with pytest.raises(RewardlabError, match="no training problem"):
         lesson_of("7", None, run, ops, elsewhere=False)
+
+
+@pytest.mark.parametrize("method", ["ultramedical", "rip", "irepo", "wrpo", "onpo", "rlhf_workflow_online", "xwin_lm"])
+def test_methods_that_build_on_it_teach_by_all_pairs_of_the_data(method, policy):
+    task = Task("pairs", Shuffled([pair(i) for i in range(10, 99)] * 30), TASK.test, "final_number", max_new=4)
+    recipe = registry.build(method)
+    (teaching,) = [part for part in recipe.loop.walk() if part.name == "taught_first"]
+
+    ops = SimpleNamespace(task=task, position=0)
+    assert len(pairs_in(ops, Run(policy.copy("policy")), teaching.settings["pairs"])) == 89 * 30

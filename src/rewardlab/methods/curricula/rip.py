@@ -114,9 +114,9 @@ def _log(fates: Fates, kept: list[Row], run: Run) -> None:
 
 
 def rip(
-    base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, n: int = 8,
-    rejected_score: str | None = "50%:", rejected_length: str | None = "50%:", gap: str | None = ":50%", pool: int = 256,
-    temperature: float = 0.8, top_p: float = 0.95, sampled: bool = True,
+    base: Recipe | None = None, *, score: Reward | None = None, reward_model: str = "value-head", pairs: int | None = None,
+    n: int = 8, rejected_score: str | None = "50%:", rejected_length: str | None = "50%:", gap: str | None = ":50%",
+    pool: int = 256, temperature: float = 0.8, top_p: float = 0.95, sampled: bool = True,
 ) -> Recipe:  # fmt: skip
     """score: what ranks replies; without it a reward model, taught on `pairs` of the data or brought along (`rlhf`).  n: replies
     to each prompt.  sampled: false takes the data's own pairs.  rejected_score, rejected_length, gap: bounds, LOW:HIGH, in percent

@@ -52,7 +52,7 @@ def then_own_pairs(
 
 def ultramedical(
     base: Recipe | None = None, *, field: str = "chosen", sft_steps: int = 8, annotated_steps: int = 12, round_steps: int = 10,
-    n: int = 8, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
+    n: int = 8, score: Reward | None = None, reward_model: str = "value-head", pairs: int | None = None, passes: int = 1,
     sft_lr_scale: float = 10.0,
 ) -> Recipe:  # fmt: skip
     """field: the column that SFT imitates.  sft_steps, annotated_steps: of the first two stages; rounds of `round_steps` have the

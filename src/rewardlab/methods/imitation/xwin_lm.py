@@ -55,7 +55,8 @@ def in_stages(
 
 def xwin_lm(
     base: Recipe | None = None, *, field: str = "chosen", sft_steps: int = 8, best_steps: int = 16, n: int = 16, rank: int = -1,
-    score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000, passes: int = 1, sft_lr_scale: float = 10.0,
+    score: Reward | None = None, reward_model: str = "value-head", pairs: int | None = None, passes: int = 1,
+    sft_lr_scale: float = 10.0,
 ) -> Recipe:  # fmt: skip
     """field: the column that SFT imitates.  sft_steps, best_steps: of the first stage and the third; DPO has the rest.  n: replies
     to each prompt.  rank: of the rejected one, -1 the worst, 1 the second best.  score, reward_model, pairs, passes: as in `rlhf`.

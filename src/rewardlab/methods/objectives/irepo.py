@@ -53,7 +53,7 @@ def in_rounds(recipe: Recipe, run: Run, ops: Any, *, round_steps: PositiveInt, i
 
 def irepo(
     base: Recipe | None = None, *, beta: float = 0.1, voters: int = 8, noise: float = 1.0, n: int = 4, round_steps: int = 10,
-    score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
+    score: Reward | None = None, reward_model: str = "value-head", pairs: int | None = None,
 ) -> Recipe:  # fmt: skip
     """voters: annotators of each pair.  noise: a reward higher by this makes them prefer a reply with odds of e to 1.  n: own
     replies to each prompt.  score, reward_model, pairs: what annotators judge by, as in `rlhf`.

@@ -139,7 +139,7 @@ def optimistic_rounds(recipe: Recipe, run: Run, ops: Any, *, inner: Loop | None 
 
 def onpo(
     base: Recipe | None = None, *, eta: float = 0.5, epochs: int = 4, optimistic: bool = True, score: Reward | None = None,
-    reward_model: str = "value-head", pairs: int = 2000,
+    reward_model: str = "value-head", pairs: int | None = None,
 ) -> Recipe:  # fmt: skip
     """eta: how far a round goes, in nats between a reply that always wins and one that never does.  epochs: updates of each argmin.
     optimistic: false is plain mirror descent.  score, reward_model, pairs: the oracle, as in `rlhf`.

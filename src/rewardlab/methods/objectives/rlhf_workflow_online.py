@@ -48,7 +48,7 @@ def writer_follows(
 
 def rlhf_workflow_online(
     base: Recipe | None = None, *, round_steps: int | None = None, n: int = 8, per_token: float = 0.0, score: Reward | None = None,
-    reward_model: str = "value-head", pairs: int = 2000, passes: int = 1,
+    reward_model: str = "value-head", pairs: int | None = None, passes: int = 1,
 ) -> Recipe:  # fmt: skip
     """round_steps: of each round; None: a third of the run's.  n: replies that a pair is chosen from.  per_token: lambda, what a
     token costs.  score, reward_model, pairs, passes: as in `rlhf`.

@@ -59,7 +59,8 @@ def wrpo_loss(
 
 def wrpo(
     base: Recipe | None = None, *, alpha: float = 0.1, beta: float = 0.01, annealed: bool = True, field: str = "chosen",
-    sft_steps: int | None = None, n: int = 5, score: Reward | None = None, reward_model: str = "value-head", pairs: int = 2000,
+    sft_steps: int | None = None, n: int = 5, score: Reward | None = None, reward_model: str = "value-head",
+    pairs: int | None = None,
 ) -> Recipe:  # fmt: skip
     """alpha: weight of the sources' winner at the end.  annealed: false keeps it there from the start.  field: the column of the
     sources' winner.  sft_steps: steps of SFT on it before the others; None: 2 of 15 of the run's; 0: none.  n: own

@@ -53,7 +53,7 @@ def fin_prm(
     base = base or Recipe(name="fin_prm", update=Update(problems=8))
     said = {
         "importance": (importance, monte_carlo_steps(n=continuations)),
-        "quality": (quality, judged_steps(model=JUDGE, max_new=longest)),
+        "quality": (quality, judged_steps(model=JUDGE, form="each", max_new=longest)),
         "accuracy": (accuracy, checks or borne_out()),
     }  # fmt: skip
     used = {name: pair for name, pair in said.items() if pair[0]}

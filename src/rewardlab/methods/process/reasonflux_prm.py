@@ -255,7 +255,7 @@ def reasonflux_prm(
     from when it is measured.  init, lr, epochs: of the model.  surprise: it also reads the surprise of the policy (`Learner.init`),
     which no paper has."""
     base = base or Recipe(name="reasonflux_prm", update=Update(problems=8))
-    said = quality or judged_steps(model=JUDGE, max_new=longest)
+    said = quality or judged_steps(model=JUDGE, form="each", max_new=longest)
     steps = {"steps": thought_steps(quality=said, mark=mark, embed=embed, heat=heat)}
     whole = {"template": template_success(n=templates, model=WRITER if writer else "", mark=mark)}
     labels = weighed_steps(inner=steps, weights=(1.0,), whole=whole, hard=False)
