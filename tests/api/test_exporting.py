@@ -55,6 +55,13 @@ def _exported(run, place, dtype):
     return place / dtype, told["dtype"]
 
 
+def test_a_policy_that_exploits_its_reward_is_not_handed_over_without_a_word(tmp_path):
+    run = run_with(tmp_path / "run", untrained())
+    rows = [{"step": s, "reward": s / 20, "truth": 0.8 - s / 20} for s in range(14)]
+    (run / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert "while the truth falls" in rewardlab.export(run, tmp_path / "out", last=True)["warning"]
+
+
 def test_a_run_of_an_older_version_exports_what_it_holds(tmp_path):
     run = run_with(tmp_path / "run", untrained())
     (run / "config.json").write_text(json.dumps({"recipe": {}}))

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from served_model import NAME, Server, serving
+from served_model import NAME, Server, choice, echo, serving
 
 from rewardlab.clients.cache import Cache
 from rewardlab.clients.client import Client, client_of
@@ -130,6 +130,20 @@ def test_failures_are_not_kept(server):
     again = client(server, cache="true")
     assert isinstance(again.chat(ask("a"))[0], Failure)
     assert said(again.chat(ask("a"))) == ["a"]
+
+
+@pytest.mark.parametrize("blank", [None, ""])
+def test_an_answer_in_which_nothing_is_written_is_not_kept(server, monkeypatch, blank):
+    again = client(server, cache="true")
+    monkeypatch.setattr(server, "says", lambda body: choice(blank))
+    assert said(again.chat(ask("a"))) == [""]
+    monkeypatch.setattr(server, "says", echo)
+    assert said(again.chat(ask("a"))) == ["a"]
+    # of a reply that ran out of tokens while it was thinking another request would say no more
+    monkeypatch.setattr(server, "says", lambda body: choice(blank, finish="length"))
+    assert said(again.chat(ask("b"))) == [""]
+    monkeypatch.setattr(server, "says", echo)
+    assert said(again.chat(ask("b"))) == [""]
 
 
 def test_a_broken_cache_is_said(server, tmp_path):

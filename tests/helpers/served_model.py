@@ -140,7 +140,7 @@ def _app(served: Server, policy: Any) -> FastAPI:
         said = served.says(body)
         said = choice(said) if isinstance(said, str) else said
         read = sum(len(str(m["content"]).split()) for m in body["messages"])
-        written = len(said["message"]["content"].split())
+        written = len((said["message"]["content"] or "").split())
         return {"choices": [said], "usage": {"prompt_tokens": read, "completion_tokens": written}}
 
     async def mute(body: dict[str, Any]) -> dict[str, Any]:

@@ -136,6 +136,27 @@ def test_short_logs_say_nothing_of_tendencies():
     assert findings(log(truth=flat, reward=flat)[:6]) == []
 
 
+def test_what_is_too_short_to_be_looked_at_is_not_counted_as_checked(tmp_path):
+    def told(steps):
+        file = tmp_path / f"{steps}.jsonl"
+        file.write_text("\n".join(json.dumps({"step": s, "reward": s / 10, "truth": 1 - s / 10}) for s in range(steps)))
+        return diagnose(file)
+
+    assert told(8)["too_short"] == {"reward against truth": 10, "standstill": 16}
+    assert "reward against truth" not in told(8)["checked"]
+    assert told(10)["too_short"] == {"standstill": 16}
+    assert "reward against truth" in told(10)["checked"]
+    assert [f["name"] for f in told(10)["findings"]] == ["reward hacking"]
+    # without a truth it is its number that lacks
+    assert told(10)["not_checked"]["entropy"] == ["entropy"]
+
+
+def test_a_truth_that_falls_by_more_than_its_noise_is_said_to_fall():
+    truth = [0.5, 0.219, 0.094, 0.125, 0, 0, 0.031, 0, 0.03, 0, 0, 0.06, 0, 0]
+    rows = [{"step": s + 1, "reward": 0.09 + s / 60, "truth": value} for s, value in enumerate(truth)]
+    assert "while the truth falls" in findings(rows)[0].text
+
+
 def test_curves_leave_out_what_is_not_finite():
     curves = Curves([{"step": 1, "kl": 0.1}, {"step": 2, "kl": None}, {"step": 3, "kl": math.inf}, {"step": 4, "kl": 0.3}])
     steps, values = curves["kl"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from pathlib import Path
@@ -14,6 +15,7 @@ from rewardlab import registry
 from rewardlab.api.verify import verify_file
 from rewardlab.commands.cli import main
 from rewardlab.errors import RewardlabError
+from rewardlab.processes.pool import Workers
 from rewardlab.registry import load_part
 from rewardlab.verifiers.contract import Pair, Verdict, right, verifier, wrong
 from rewardlab.verifiers.pages import browser
@@ -151,6 +153,15 @@ def test_a_file_is_judged_in_order_and_broken_lines_are_named(tmp_path, monkeypa
     }  # fmt: skip
     assert [line.split(":")[0] for line in said["broken_lines"]] == ["line 11", "line 12", "line 13"]
     assert (said["rows"], said["right"], said["wrong"], said["no_verdict"], said["broken"]) == (103, 14, 86, 0, 3)
+
+
+def test_rows_are_judged_here_where_no_other_process_starts_in_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("rewardlab.api.verify.ALONE", 0.0)
+    monkeypatch.setattr("rewardlab.api.verify.Workers", functools.partial(Workers, patience=0.0))
+    rows = [json.dumps({"response": f"the answer is {i % 7}", "answer": "3"}) for i in range(100)]
+    said = verify_file("final_number", write(tmp_path / "in.jsonl", *rows), tmp_path / "out.jsonl")
+    assert (said["rows"], said["right"]) == (100, 14)
+    assert "did not start within 0 s; rows are judged in one process" in capsys.readouterr().err
 
 
 def test_replies_without_an_answer_are_counted_among_the_wrong_ones(tmp_path):

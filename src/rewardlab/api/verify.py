@@ -32,7 +32,7 @@ from rewardlab.settings.hyperparameters import hyperparameters
 from rewardlab.settings.old_names import unknown_setting
 from rewardlab.text.answers import NO_ANSWER
 from rewardlab.util.messages import said
-from rewardlab.util.progress import Bar
+from rewardlab.util.progress import Bar, console
 from rewardlab.verifiers.contract import Pair, Verdict, Verifier
 
 CHUNK = 32
@@ -216,7 +216,7 @@ def _judge_all(
 
 
 def _judge_here(kind: str, settings: Mapping[str, Any], items: Iterator[Item], columns: Columns) -> Iterator[Item]:
-    """The first items are judged in this process, the others in worker processes."""
+    """The first items are judged in this process, the others in worker processes; all of them here where those do not start."""
     cores, started = len(os.sched_getaffinity(0)), time.monotonic()
     # one process asks a server, since each would have a budget of its own
     alone = asked_model(kind, settings) is not None
@@ -228,13 +228,28 @@ def _judge_here(kind: str, settings: Mapping[str, Any], items: Iterator[Item], c
     # a chunk has no time limit, since each verifier limits the time of every reply
     pool = Workers("rewardlab.api.verify:judge", seconds=1e6, memory=-1, pinned=True)
     try:
+        sent, kept = tee(chunks)
+        calls = ((kind, settings, _whole(chunk), columns) for chunk in sent)
         # some chunks per core at a time: no core waits long, and memory does not grow with the file
-        for block in _chunks(chunks, 16 * cores):
-            results = pool.map([(kind, settings, _whole(chunk), columns) for chunk in block])
-            for chunk, result in zip(block, results, strict=True):
-                yield from _merged(chunk, _judged(chunk, result))
+        for chunk, result in zip(kept, _in_workers(pool, _chunks(calls, 16 * cores)), strict=True):
+            yield from _merged(chunk, _judged(chunk, result))
     finally:
         pool.close()
+
+
+def _in_workers(pool: Workers, blocks: Iterable[list[Any]]) -> Iterator[Done | Failed]:
+    """The verdicts of calls, by the pool; by this process alone from where a process of the pool does not start."""
+    alone = False
+    for calls in blocks:
+        if not alone:
+            try:
+                yield from pool.map(calls)
+                continue
+            except RewardlabError as e:
+                # a busy machine may take longer to start one than the pool waits: what is judged already is not to be lost for that
+                console.print(f"note: {e}; rows are judged in one process", highlight=False, markup=False, soft_wrap=True)
+                alone = True
+        yield from (Done(judge(*call)) for call in calls)
 
 
 def judging(kind: str, settings: Mapping[str, Any], columns: Columns) -> Callable[[list[Row]], list[Row]]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from typing import Any, Self
 
-from rewardlab.audit.target import RewardResult, Row, Spec
+from rewardlab.audit.target import RewardResult, Row, Spec, named
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.child import Call, Child, kill_group
 
@@ -146,10 +146,10 @@ class TargetProcess:
         if not line:
             self.stop()
             if line is not None:
-                raise RewardlabError(f"the target {self.spec} brought its process down while it was imported")
+                raise RewardlabError(f"the target {named(self.spec)} brought its process down while it was imported")
             raise RewardlabError(
-                f"the target {self.spec} was not loaded after {time.monotonic() - begun:.0f} s: give it more time, --seconds S "
-                f"(loading may take as long as the audit itself, and {LOADING:g} s in any case)"
+                f"the target {named(self.spec)} was not loaded after {time.monotonic() - begun:.0f} s: give it more time, "
+                f"--seconds S (loading may take as long as the audit itself, and {LOADING:g} s in any case)"
             )
         answer = json.loads(line)
         if "failed" in answer:

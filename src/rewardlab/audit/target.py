@@ -11,6 +11,13 @@ Spec = dict[str, Any]
 """A target as plain data: `kind` (judge, function, part, recipe, run), and what that kind needs."""
 
 
+def named(spec: Spec) -> str:
+    """A target in messages, as its user named it."""
+    if spec["kind"] == "function":
+        return f"{spec['where']}:{spec['function']}"
+    return str(next(spec[name] for name in ("name", "folder", "url") if name in spec))
+
+
 @dataclass(frozen=True)
 class Row:
     """One reply to be scored, with its prompt and the gold answer as the reward takes it."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from rewardlab.clients.budget import Bill, Budget, OverBudget, Usage
 from rewardlab.clients.cache import Cache, key_of
 from rewardlab.clients.endpoint import Endpoint, endpoint_of
-from rewardlab.clients.messages import Failure, Reply, Request, counted, reply_of
+from rewardlab.clients.messages import Failure, Reply, Request, counted, is_blank, reply_of
 from rewardlab.clients.retries import Trouble, checked, pause, refusal
 from rewardlab.errors import RewardlabError, Unusable
 from rewardlab.util.background import wait_for
@@ -149,7 +149,8 @@ class Client:
                 return Failure(str(over))
         self._reached = True
         self.usage.requests += 1
-        if self._cache is not None and key:
+        # what is kept is never asked for again, so that a blank answer could not be mended
+        if self._cache is not None and key and not is_blank(document):
             self._cache.put(key, document)
         return read(document)
 

@@ -26,6 +26,8 @@ MARKS: dict[str, Callable[[tuple[str, ...]], Any]] = {
 NEUTRAL = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
 """Settings that leave the distribution as it is. For one that a request leaves out, vLLM takes that of the checkpoint's
 generation_config.json, and llama.cpp one of its own."""
+WRITTEN = ("content", "tool_calls", "function_call", "refusal")
+"""What of a message holds what was written."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,15 @@ def reply_of(document: Any) -> Reply:
     by, tells = ended_by(choice)
     counts = counted(document)
     return Reply(text or "", choice.get("finish_reason") != "length", counts[1] if counts else None, _chances(choice), by, tells)
+
+
+def is_blank(document: Any) -> bool:
+    """Whether an answer holds a message in which nothing was written, though it had not run out of tokens: a failure of the server,
+    more often than not."""
+    choices = document.get("choices") if isinstance(document, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = choice.get("message")
+    return isinstance(message, dict) and not any(map(message.get, WRITTEN)) and choice.get("finish_reason") != "length"
 
 
 def ended_by(choice: dict[str, Any]) -> tuple[str | None, bool]:

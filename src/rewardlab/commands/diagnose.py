@@ -44,5 +44,7 @@ def show(document: Mapping[str, Any]) -> None:
         lines(f"{finding['name']}: {finding['text']}")
         lines(f"    try: {finding['remedy']}.")
     lines(f"checked: {', '.join(document['checked']) or 'nothing'}")
+    for what, least in document["too_short"].items():
+        lines(f"not checked: {what}, which takes {least} steps or more")
     for what, names in document["not_checked"].items():
         lines(f"not checked: {what}, since the log has no {' or '.join(names)}")

@@ -75,7 +75,9 @@ class Workers:
         if hello != b"ready":
             child.end()
             problem = (
-                f"cannot call {self.function}: {hello.decode(errors='replace')}" if hello else f"for {self.function} did not start"
+                f"cannot call {self.function}: {hello.decode(errors='replace')}"
+                if hello
+                else f"for {self.function} did not start within {self.patience:g} s"
             )
             raise RewardlabError(f"a worker process {problem}")
         return child

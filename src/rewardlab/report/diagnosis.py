@@ -7,34 +7,38 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.report import curves
-from rewardlab.report.divergence import apart, gamed
+from rewardlab.report.divergence import SHORTEST, apart, gamed
 from rewardlab.report.finding import Curves, Finding
-from rewardlab.report.symptoms import SYMPTOMS, dead_terms
+from rewardlab.report.symptoms import LEAST, SYMPTOMS, dead_terms
 from rewardlab.runs.foreign import read_log
 from rewardlab.runs.metrics import best_step
 
 Row = dict[str, Any]
-HELD_OUT = "held-out measure"
+EXPLOITED = ("reward hacking", "gamed term")
+"""The names of findings of a reward, or a term of it, that parts from the truth."""
+HELD_OUT, TRUTH = "held-out measure", "reward against truth"
 
 
 def diagnose(path: Path | str) -> Row:
-    """What goes wrong in a run: `{"source", "steps", "findings", "checked", "not_checked"}`.
+    """What goes wrong in a run: `{"source", "steps", "findings", "checked", "not_checked", "too_short"}`.
 
     path: the folder of a run of ours; of TRL, its output folder or trainer_state.json; of verl, the JSONL of its file logger.
     findings: [{"name", "text", "remedy"}], the worst first.  checked, not_checked: what was looked at, and what could not be since
-    the log lacks its number.  Raises RewardlabError where there is no log.
+    the log lacks these numbers; too_short: or has fewer steps of them than this.  Raises RewardlabError where there is no log.
     """
     path = Path(path)
     ours = path.is_dir() and (path / "config.json").is_file() and not (path / "trainer_state.json").is_file()
     source, rows = ("rewardlab", curves.read_metrics(path)) if ours else read_log(path)
     found = Curves(rows)
     needs = {what: names for what, (names, _) in SYMPTOMS.items()}
-    needs |= {"reward against truth": ("truth",), HELD_OUT: (_held_out(rows),)}
-    checked = [what for what, names in needs.items() if any(name in found for name in names)]
+    needs |= {TRUTH: ("truth",), HELD_OUT: (_held_out(rows),)}
+    logged = {what: max(len(found[name][0]) for name in names) for what, names in needs.items()}
+    too_short = {what: least for what, least in {TRUTH: SHORTEST, **LEAST}.items() if 0 < logged[what] < least}
     return {
         "source": source, "steps": rows[-1]["step"] if rows else 0,
         "findings": [finding._asdict() for finding in findings(rows)],
-        "checked": checked, "not_checked": {what: list(names) for what, names in needs.items() if what not in checked},
+        "checked": [what for what, steps in logged.items() if steps and what not in too_short],
+        "not_checked": {what: list(names) for what, names in needs.items() if not logged[what]}, "too_short": too_short,
     }  # fmt: skip
 
 
@@ -51,9 +55,9 @@ def findings(rows: list[Row]) -> list[Finding]:
 
 def _hacking(rows: list[Row]) -> list[Finding]:
     remedy = "read the rollouts of these steps, try the reward out (rewardlab audit), and stop or mend it before going on"
-    whole = [Finding("reward hacking", f"{s['text']} The policy may be exploiting the reward.", remedy) for s in apart(rows)]
+    whole = [Finding(EXPLOITED[0], f"{s['text']} The policy may be exploiting the reward.", remedy) for s in apart(rows)]
     terms = (s for stretches in gamed(rows).values() for s in stretches)
-    return whole + [Finding("gamed term", f"{s['text']} This term may be what is exploited.", remedy) for s in terms]
+    return whole + [Finding(EXPLOITED[1], f"{s['text']} This term may be what is exploited.", remedy) for s in terms]
 
 
 def _broken(rows: list[Row]) -> list[Finding]:

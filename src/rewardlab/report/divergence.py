@@ -12,6 +12,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from rewardlab.runs.metrics import finite
 
 Row = dict[str, Any]
+SHORTEST = 10
+"""Steps below which no divergence is looked for."""
 
 
 def names(rows: list[Row]) -> list[str]:
@@ -29,8 +31,8 @@ def divergence(rows: list[Row], sure: float = 4.0, name: str = "reward", subtrac
     """
     step, reward, truth = _both(rows, name)
     sign = -1 if subtracted else 1
-    for width in sorted({max(10, len(step) // 5), max(10, len(step) // 2), len(step)}):
-        if width < 10 or width > len(step):
+    for width in sorted({max(SHORTEST, len(step) // 5), max(SHORTEST, len(step) // 2), len(step)}):
+        if width < SHORTEST or width > len(step):
             continue
         starts = np.flatnonzero((sign * trend(reward, width) > sure) & (trend(truth, width) < -sure))
         if len(starts):
@@ -49,7 +51,7 @@ def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
     scale, slopes count in ranges of the run's curves.
     """
     step, reward, truth = _both(rows, "reward")
-    least, smooth = max(10, len(step) // 10), _smoothed(truth, max(3, len(step) // 10))
+    least, smooth = max(SHORTEST, len(step) // 10), _smoothed(truth, max(3, len(step) // 10))
     if len(step) < least:
         return None
     # the noise of a curve is that of its differences, over the square root of 2 and of how many are averaged
@@ -60,7 +62,7 @@ def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
         (rise, error), (gain, doubt) = (_slope(y[at:]) for y in (reward, truth))
         apart = rise > sure * error and gain + 2 * doubt < scale * rise / 2
         if apart and smooth[at:].max() <= smooth[at] + 2 * noise and smooth[at] + 2 * noise < 1:
-            falls = gain < -sure * doubt
+            falls = gain < -2 * doubt
             return _stretch(step, reward, truth, at, len(step) - 1, "the reward rises", "falls" if falls else "does not")
     return None
 

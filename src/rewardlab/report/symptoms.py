@@ -61,7 +61,8 @@ def length(curves: Curves) -> Finding | None:
     early, late = ends
     if late > GROWN * early:
         remedy = (
-            "average the loss over tokens, not replies (dr_grpo, dapo); pay for brevity among right replies (hapo, grpo_lambda)"
+            "see whether the reward itself pays for length; average the loss over tokens, not replies (dr_grpo, dapo); pay for "
+            "brevity among right replies (hapo, grpo_lambda)"
         )
         return Finding("length creep", f"Replies grew from {early:.0f} to {late:.0f} tokens while {told}.", remedy)
     if late < SHRUNK * early:
@@ -164,7 +165,7 @@ def gradients(curves: Curves) -> Finding | None:
 
 def standstill(curves: Curves) -> Finding | None:
     told = curves.progress()
-    if told is None or len(curves.rows) < 2 * SHORTEST or abs(told.slope) > SURE or told.late > 0.95:
+    if told is None or len(curves.rows) < LEAST["standstill"] or abs(told.slope) > SURE or told.late > 0.95:
         return None
     steps, went = len(curves.rows), f"from {told.early:.3g} to {told.late:.3g}"
     text = f"Nothing was learnt in {steps} steps that can be told from noise: {told.words} went {went}."
@@ -245,3 +246,5 @@ SYMPTOMS: Mapping[str, tuple[tuple[str, ...], Callable[[Curves], Finding | None]
     "judge without verdicts": (JUDGED, judge_silent),
 }
 """By what is looked at: the metrics of which one is needed, and the function."""
+LEAST = {"entropy": SHORTEST, "length": SHORTEST, "KL to the reference": SHORTEST, "gradient": SHORTEST, "standstill": 2 * SHORTEST}
+"""Logged steps below which nothing is said of these."""

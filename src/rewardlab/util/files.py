@@ -21,7 +21,10 @@ _LEFT_BEHIND = re.compile(r"\.(.+)\.\d+\.(tmp|old)")
 
 PAGES = (".html", ".htm")
 """Endings of HTML pages."""
-FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your disk quota is used up"}
+FULL = {
+    errno.ENOSPC: "the disk is full; free some space", errno.EDQUOT: "your disk quota is used up; free some space",
+    errno.EFBIG: "the file would be larger than is allowed here; raise the limit (ulimit -f), or choose another place",
+}  # fmt: skip
 WRONG_PATH = {
     errno.EROFS: "the file system is read-only; choose another place",
     errno.EACCES: "permission denied; choose another place, or get the right to use this one",
@@ -178,7 +181,7 @@ def reason_of(problem: Exception) -> str | None:
     for full, reason in FULL.items():
         # safetensors and tokenizers (written in Rust) raise errors without errno; the number is in their text alone
         if number == full or f"(os error {full})" in str(problem):
-            return f"{reason}; free some space"
+            return reason
     return WRONG_PATH.get(number) if number else None
 
 
