@@ -1,11 +1,12 @@
 """A recipe as a trainer of TRL.
 
-Four methods of GRPOTrainer are overridden, and no other:
+Five methods of GRPOTrainer are overridden, and no other:
 
     __init__                         rows of the data set are positions in ours
     _generate_and_score_completions  a step of ours up to the update: rollout, reward, credit, for the groups of all ranks at once
     _compute_loss                    the recipe's objective on TRL's forward pass, under weights of the whole minibatch
     create_scheduler                 the recipe's learning rate, which changes with our steps, not with optimiser steps
+    get_decay_parameter_names        weight decay is of all weights, as in the embedded engine; TRL's leaves out norms and biases
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ def policy_of(model: Any, config: GRPOConfig, lora_rank: int | None = None) -> T
     return TRLPolicy.of(model, config.device, torch.bfloat16 if config.bf16 else torch.float32)
 
 
+NO_ROWS = torch.zeros(0, dtype=torch.long)
+
+
 class RecipeTrainer(GRPOTrainer):
     """Trains `ops.run.policy` (a TRLPolicy) by `ops.recipe`. A step of ours is epochs x minibatches optimiser steps of TRL's."""
 
@@ -82,6 +86,7 @@ class RecipeTrainer(GRPOTrainer):
         # a step's problems are rows of TRL's data set, which is cut before training
         ops.refills = False
         self.plan: list[_Piece] = []
+        self.idle = False
         sampling = ops.recipe.sampling_settings
         self.sampling = Sampling(
             ops.run.max_new, float(sampling.get("temperature", 1.0)), config.top_p, int(sampling.get("top_k", 0))
@@ -93,7 +98,7 @@ class RecipeTrainer(GRPOTrainer):
         positions = Dataset.from_dict({"prompt": [""] * n, "position": list(range(ops.position, ops.position + n))})
         super().__init__(
             self.policy.whole, reward_funcs=rewards_are_ours, args=config, train_dataset=positions,
-            processing_class=self.policy.tokenizer, callbacks=[_EndOfStep(self)],
+            processing_class=self.policy.tokenizer, callbacks=[_Steps(self)],
         )  # fmt: skip
         # accelerate has joined the processes
         distributed.leave_at_exit()
@@ -114,6 +119,9 @@ class RecipeTrainer(GRPOTrainer):
         self.lr_scheduler = LambdaLR(optimizer or self.optimizer, share)  # type: ignore[arg-type]
         return self.lr_scheduler
 
+    def get_decay_parameter_names(self, model: Any) -> list[str]:
+        return [name for name, _ in model.named_parameters()]
+
     # ---- before the update -------------------------------------------------------------------------------------------
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Tensor]:
@@ -131,19 +139,22 @@ class RecipeTrainer(GRPOTrainer):
         return {"step": torch.full((len(self.plan),), ops.run.step)}
 
     def _cut(self, batch: Batch) -> list[_Piece]:
-        """Every micro-batch of this step, in order: epochs, their minibatches, and this rank's part of each."""
+        """Every micro-batch of this step, in order: epochs, their minibatches, and this rank's part of each.
+
+        A step with fewer groups than minibatches, as a filter may leave it, takes fewer optimiser steps; TRL takes the others, too,
+        and moves nothing in them.
+        """
         run, update = self.ops.run, self.ops.recipe.update
         parts = self.config.gradient_accumulation_steps
         plan: list[_Piece] = []
         for _ in range(update.epochs):
             minis = mini_batches(batch, update.minibatches, run.rng("minibatches"))
-            if len(minis) != update.minibatches:
-                raise refuse(self.ops.recipe, f"{update.minibatches} minibatches were asked for, of {batch.groups} group(s)")
             for rows in minis:
                 # TRL needs the same number of pieces on every rank; rows of similar length share one, with little padding
                 mini = _Mini(batch if len(rows) == len(batch) else batch[rows], parts * world_size())
                 pieces = mini.batch.length.argsort(descending=True, stable=True).tensor_split(parts * world_size())
                 plan += [_Piece(mini, part) for part in shard(list(pieces))]
+            plan += [_Piece(_Mini(batch, parts, idle=True), NO_ROWS)] * (parts * (update.minibatches - len(minis)))
         return plan
 
     # ---- the update --------------------------------------------------------------------------------------------------
@@ -151,6 +162,7 @@ class RecipeTrainer(GRPOTrainer):
     def _compute_loss(self, model: Any, inputs: dict[str, Tensor]) -> Tensor:
         self.policy.wrapped = model
         piece = self.plan[self._step % len(self.plan)]
+        self.idle = piece.mini.idle
         with self.ops.bill.sharded(), self.ops.as_sampled(self.ops.policy):
             # TRL averages the gradients of the ranks; ours are parts of one loss, to be summed
             return self._loss(piece.mini, piece.rows) * world_size()
@@ -160,9 +172,10 @@ class RecipeTrainer(GRPOTrainer):
         recipe, run = self.ops.recipe, self.ops.run
         objective = recipe.objective
         assert objective is not None
-        mini.prepare(self.policy, recipe, run, self.ops.settings.micro_tokens)
+        if not mini.idle:
+            mini.prepare(self.policy, recipe, run, self.ops.settings.micro_tokens)
         if not len(rows):
-            # no row is left for this rank, which must still take part in summing gradients
+            # no row is left for this rank, or for any, and it must still take part in summing gradients
             with uncounted(self.policy):
                 # times 0: the backward pass runs through all weights and adds nothing
                 return 0.0 * self.policy.evaluate(mini.batch[torch.tensor([0])]).logprobs.sum()
@@ -193,7 +206,7 @@ class RecipeTrainer(GRPOTrainer):
 
     def _means(self) -> dict[str, float]:
         """The statistics of the update over all ranks, as means over optimiser steps."""
-        minis = dict.fromkeys(piece.mini for piece in self.plan)
+        minis = dict.fromkeys(piece.mini for piece in self.plan if not piece.mini.idle)
         # statistics of a whole minibatch are the same on every rank already
         return mean_of([(x.stats if x.upstream is not None else x.stats.all_reduced()).means() for x in minis])
 
@@ -202,11 +215,13 @@ class RecipeTrainer(GRPOTrainer):
 class _Mini:
     """The rows of one optimiser step, of all ranks, cut into so many pieces.
 
-    upstream: the gradient of the loss by the model's outputs on each row, for objectives that look across rows.
+    upstream: the gradient of the loss by the model's outputs on each row, for objectives that look across rows.  idle: there are no
+    rows for it.
     """
 
     batch: Batch
     pieces: int
+    idle: bool = False
     upstream: dict[str, Tensor] | None = None
     total: float = 0.0
     stats: Any = None
@@ -231,11 +246,17 @@ class _Piece:
     rows: Tensor
 
 
-class _EndOfStep(TrainerCallback):
-    """Closes our step when TRL has taken its last optimiser step on it."""
+class _Steps(TrainerCallback):
+    """Closes our step when TRL has taken its last optimiser step on it, and keeps the optimiser still where that has no rows."""
 
     def __init__(self, trainer: RecipeTrainer):
         self.trainer = trainer
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **rest: Any) -> None:
+        if self.trainer.idle:
+            # a gradient of zero would still move weights, by Adam's averages and by weight decay; without one they stay
+            for weight in (weight for group in optimizer.param_groups for weight in group["params"]):
+                weight.grad = None
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         if self.trainer._step % len(self.trainer.plan) == 0:
