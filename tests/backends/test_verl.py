@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -231,6 +232,45 @@ def test_the_files(tmp_path, capsys):
     assert config["algorithm"]["filter_groups"] == {"enable": True, "metric": "acc"}
     assert cli.main(words) == 2
     assert "not empty" in capsys.readouterr().err
+
+
+OWN = """
+from rewardlab.methods.baselines.grpo import grpo
+from rewardlab.rewards.reward import reward
+
+
+@reward
+def digits(trajectory):
+    return float(sum(c.isdigit() for c in trajectory.reply))
+
+
+def countless(base=None):
+    return grpo().but(reward=digits())
+"""
+
+
+LOADS = "from rewardlab import registry\nprint(registry.load_recipe(saved['recipe']).reward)"
+
+
+def test_a_method_of_the_users_is_found_wherever_verl_starts(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own" / "shaping").mkdir(parents=True)
+    (tmp_path / "own" / "shaping" / "countless.py").write_text(OWN)
+    monkeypatch.setenv("REWARDLAB_METHODS", str(tmp_path / "own"))
+    out = tmp_path / "out"
+    assert cli.main(["export-recipe", "countless", "--task", "arithmetic:test_size=3", "--rows", "5", "--out", str(out)]) == 0
+    assert str(tmp_path / "own" / "shaping" / "countless.py") in capsys.readouterr().out
+    # of the module that verl imports all but the last lines, which need verl
+    begins = (out / "rewardlab_recipe.py").read_text().partition("from rewardlab import registry")[0]
+    script = f"__file__ = {str(out / 'rewardlab_recipe.py')!r}\n{begins}\n{LOADS}"
+    elsewhere = {k: v for k, v in os.environ.items() if k != "REWARDLAB_METHODS"}
+    done = subprocess.run([sys.executable, "-c", script], env=elsewhere, capture_output=True, text=True)
+    assert done.stdout == "digits()\n", done.stderr
+    assert yaml.safe_load((out / "verl.yaml").read_text())["trainer"]["total_training_steps"] == 100
+
+
+def test_minibatches_that_do_not_divide_a_step_are_refused():
+    why = refusals.cannot_carry(plain.but(problems=10, minibatches=4))
+    assert "its 10 prompts a step are no multiple of its 4 minibatches" in why
 
 
 def test_a_method_that_is_not_carried_writes_nothing(tmp_path, capsys):

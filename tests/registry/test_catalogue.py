@@ -12,7 +12,7 @@ from method_files import ALPHA, BETA, write
 
 from rewardlab import registry
 from rewardlab.commands import list as list_command
-from rewardlab.registry import PACKAGE, catalogue
+from rewardlab.registry import PACKAGE, browse, catalogue, parts
 from rewardlab.registry import index as kept
 from rewardlab.registry.describe import COMPUTED, entry
 from rewardlab.registry.details import details
@@ -120,6 +120,14 @@ def test_a_file_that_cannot_be_read_has_a_row_that_says_so(folder):
     assert "line 2" in rows["broken"]["idea"]
     assert "kind = KINDS['x'] must be a literal" in rows["stated"]["idea"]
     assert rows["broken"].keys() - {"error"} == rows["alpha"].keys()
+
+
+def test_an_unfinished_file_does_not_hide_the_parts_of_others(folder):
+    write(folder, "toys", "broken", '"""Broken: x."""\ndef broken(:\n')
+    known = {(entry["kind"], entry["name"]) for entry in browse.entries()}
+    assert {("reward", "correct"), ("credit", "center")} <= known
+    assert ("reward", "correct") in parts.shared_parts()
+    assert not any(path.stem == "broken" for paths in parts.parts_of_methods().values() for path in paths)
 
 
 def test_a_claim_that_is_computed_is_known_to_show_alone(folder):

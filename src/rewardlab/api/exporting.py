@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from rewardlab import registry
 from rewardlab.api.arguments import run_folder
 from rewardlab.api.checkpoint_choice import choice
 from rewardlab.api.measuring import begun_again
@@ -99,13 +100,31 @@ def export_recipe(
         return {"method": recipe.name, "engine": engine, "why": why, "differs": []}
     if task is None and any(part.name in ("correct", "detail") for part in recipe.reward.walk()):  # type: ignore[union-attr]
         raise RewardlabError(f"the reward of {recipe.name} asks the task's verifier: name the task, or give a reward of your own")
-    written = verl.write(recipe, out, task=task, steps=steps, max_new=max_new or (task.max_new if task else 1024), rows=rows)
+    written = verl.write(
+        recipe, out, task=task, steps=steps, max_new=max_new or (task.max_new if task else 1024), rows=rows,
+        methods=_own_methods(recipe),
+    )  # fmt: skip
     if check is not None:
         verl.require()
         from rewardlab.backends.verl.checking import check as checked
 
         written["accepted"] = checked(out, check)
     return {**written, "why": "", "start": f"sh {quote(str(out / 'run.sh'))} actor_rollout_ref.model.path=MODEL"}
+
+
+def _own_methods(recipe: Recipe) -> list[Path]:
+    """The files of the user's methods (REWARDLAB_METHODS) whose parts a recipe has."""
+    methods = {part.partition(":")[2].partition("/")[0] for part in _names(recipe.to_json()) if "/" in part}
+    files = (registry.file_of(name) for name in methods)
+    return sorted(path for path in files if registry.PACKAGE not in path.parents)
+
+
+def _names(saved: Any) -> Iterator[str]:
+    """The names of the parts in plain data."""
+    if isinstance(saved, dict):
+        yield from [saved["part"]] if isinstance(saved.get("part"), str) else []
+    for value in saved.values() if isinstance(saved, dict) else saved if isinstance(saved, list) else ():
+        yield from _names(value)
 
 
 def _refuse_files(out: Path) -> None:

@@ -108,11 +108,12 @@ class Budget:
     def _refusal(self, bill: Bill) -> str:
         most, dear = self.settings.budget, self.settings.cost
         if dear is not None and self.usage.cost + self._price(bill) > dear:
-            return (
-                f"the budget is used up: {self.usage.cost:.4g} of cost={dear:g} is spent, and the next request may cost up to "
-                f"{self._price(bill):.4g}. Replies so far are kept: give a higher cost= and run the same again"
-            )
+            spent, limit = f"{self.usage.cost:.4g} of cost={dear:g} is", "cost="
+            further = f"cost up to {self._price(bill):.4g}"
+        else:
+            spent, limit = f"{self.usage.tokens:,} of budget={most:,} tokens are", "budget="
+            further = f"take up to {bill.tokens:,}"
         return (
-            f"the budget is used up: {self.usage.tokens:,} of budget={most:,} tokens are spent, and the next request may take up "
-            f"to {bill.tokens:,}. Replies so far are kept: give a higher budget= and run the same again"
+            f"the budget is used up: {spent} spent, and the next request may {further}. Replies so far are kept: give a higher "
+            f"{limit}, or run or resume the same again, which counts anew"
         )

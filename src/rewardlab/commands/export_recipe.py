@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     out = args.out or Path(f"{args.method}-{args.engine}")
     task = shared.load_task(args) if args.task else None
     return api.export_recipe(
-        recipe, out, task=task, steps=args.steps, max_new=args.max_new, rows=args.rows, engine=args.engine,
-        check=None if args.check is None else shlex.split(args.check),
+        recipe, out, task=task, max_new=args.max_new, rows=args.rows, engine=args.engine,
+        check=None if args.check is None else shlex.split(args.check), **shared.given(args, ["steps"]),
     )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def values_of(annotation: str | None) -> str:
 
 def imports_in(path: Path) -> list[str]:
     """What a file imports from rewardlab by name, as "module:name"."""
-    nodes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))) if isinstance(node, ast.ImportFrom))
+    nodes = (node for top in _body(path) for node in ast.walk(top) if isinstance(node, ast.ImportFrom))
     return [f"{node.module}:{alias.name}" for node in nodes if (node.module or "").startswith("rewardlab.") for alias in node.names]
 
 
@@ -100,7 +100,15 @@ def literal_in(path: Path, name: str) -> Any:
 
 
 def _functions(path: Path) -> Iterator[ast.FunctionDef]:
-    return (node for node in ast.parse(path.read_text("utf-8"), str(path)).body if isinstance(node, ast.FunctionDef))
+    return (node for node in _body(path) if isinstance(node, ast.FunctionDef))
+
+
+def _body(path: Path) -> list[ast.stmt]:
+    """The statements of a file. One that cannot be read, as a user's unfinished method, has none: whoever names it is told why."""
+    try:
+        return ast.parse(path.read_text("utf-8"), str(path)).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _decorators(node: ast.FunctionDef) -> Iterator[str]:

@@ -48,6 +48,7 @@ def cannot_carry(recipe: Recipe) -> str:
         or _weights(recipe)
         or _objective(recipe.objective)
         or _credit(recipe)
+        or _minibatches(recipe)
     )
 
 
@@ -65,6 +66,16 @@ def _learners(recipe: Recipe) -> str:
         return ""
     names = ", ".join(learner.name for learner in recipe.also)
     return f"it trains a second model ({names}), and verl has only a critic for its own gae, whitened"
+
+
+def _minibatches(recipe: Recipe) -> str:
+    update = recipe.update
+    if not update.problems % update.minibatches:
+        return ""
+    return (
+        f"its {update.problems} prompts a step are no multiple of its {update.minibatches} minibatches, and verl takes the size of "
+        "one: choose --problems and --minibatches so that they divide"
+    )
 
 
 def _weights(recipe: Recipe) -> str:

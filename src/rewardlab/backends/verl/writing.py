@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,17 @@ from rewardlab.util.files import new_folder, write_json, write_text
 MODULE = '''"""{name} in verl: its reward, its credit and its loss. Written by `rewardlab export-recipe`."""
 
 import json
+import os
 from pathlib import Path
+
+saved = json.loads(Path(__file__).with_name("recipe.json").read_text("utf-8"))
+# folders of methods that do not come with rewardlab
+known = os.environ.get("REWARDLAB_METHODS", "").split(os.pathsep)
+os.environ["REWARDLAB_METHODS"] = os.pathsep.join(filter(None, dict.fromkeys([*saved["methods"], *known])))
 
 from rewardlab import registry
 from rewardlab.backends.verl import install
 
-saved = json.loads(Path(__file__).with_name("recipe.json").read_text("utf-8"))
 verify = registry.part("reward", saved["verifier"]) if saved["verifier"] else None
 RecipeRewards = install(registry.load_recipe(saved["recipe"]), verify, saved["max_new"])
 '''
@@ -40,11 +45,14 @@ exec "${{PYTHON:-python3}}" -m verl.trainer.main_ppo --config-path "$here" --con
 DATA = 'data.train_files="$here/train.parquet" data.val_files="$here/test.parquet" '
 
 
-def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: int, rows: int) -> dict[str, Any]:
+def write(
+    recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: int, rows: int, methods: Sequence[Path] = ()
+) -> dict[str, Any]:
     """Write the folder `out`: recipe.json, rewardlab_recipe.py, verl.yaml, run.sh and, with a task, train and test.parquet.
 
-    rows: training problems of a task that has no end.  Returns what was written, which files it reads besides, and what verl does
-    otherwise.  Raises RewardlabError, with the reason, for a recipe that verl cannot carry, and for problems that JSON cannot hold.
+    rows: training problems of a task that has no end.  methods: the user's files of methods whose parts the recipe has.
+    Returns what was written, which files it reads besides, and what verl does otherwise.  Raises RewardlabError, with the reason,
+    for a recipe that verl cannot carry, and for problems that JSON cannot hold.
     """
     if why := cannot_carry(recipe):
         raise RewardlabError(f"verl cannot carry {recipe.name or 'this recipe'}: {why}; train it with rewardlab train, or on TRL")
@@ -53,7 +61,9 @@ def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: 
     verifier = task.verifier if task else None
     counts = {}
     with new_folder(out) as new:
-        write_json(new / "recipe.json", {"recipe": recipe.to_json(), "verifier": verifier, "max_new": max_new})
+        roots = sorted({str(path.parents[1]) for path in methods})
+        saved = {"recipe": recipe.to_json(), "verifier": verifier, "max_new": max_new, "methods": roots}
+        write_json(new / "recipe.json", saved)
         write_text(new / "rewardlab_recipe.py", MODULE.format(name=recipe.name))
         write_text(new / "verl.yaml", configuration(recipe, steps=steps, max_new=max_new))
         write_text(new / "run.sh", RUN.format(name=recipe.name, data=DATA if task else ""))
@@ -65,7 +75,7 @@ def write(recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: 
         "out": str(out),
         "verifier": verifier,
         **counts,
-        **({"reads": ", ".join(files)} if (files := own_files(recipe)) else {}),
+        **({"reads": ", ".join(files)} if (files := sorted({*own_files(recipe), *map(str, methods)})) else {}),
         "differs": differences(recipe),
     }
 
