@@ -87,7 +87,7 @@ def answer_each(
         tell_undecided(task)
     else:
         each |= _right(groups, chosen, run)
-        measured = {name: with_interval(each[name]) for name in ("accuracy", "pass@1")} | measured
+        measured = {name: with_interval(each[name]) for name in ("accuracy", "pass@1", "pass@all")} | measured
     measured |= _ends(groups, run, played=environment_of(recipe) is not None)
     return {**about, "task": task.name, "n": len(test_problems), **measured}, each
 
@@ -112,12 +112,15 @@ def _ends(groups: list[Group], run: Run, played: bool) -> dict[str, float]:
 
 
 def _right(groups: list[Group], chosen: list[Trajectory], run: Run) -> dict[str, list[float]]:
-    """accuracy: whether the reply that was chosen for a problem is right; pass@1: the share of its replies that are."""
+    """accuracy: whether the reply that was chosen for a problem is right; pass@1: the share of its replies that are; pass@all:
+    whether any of them is, which is the most that a choice among them can reach."""
+    verdicts = run.verdicts(groups)
     # pass@1 from all n replies of each problem, with less variance than from one of them
-    shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in run.verdicts(groups)]
+    shares_right = [sum(s.value or 0.0 for s in row) / len(row) for row in verdicts]
+    any_right = [float(any((s.value or 0.0) >= 1.0 for s in row)) for row in verdicts]
     # a chosen reply has its verdict already, unless the selection composed a new one
     selected_right = [float(row[0].value or 0.0) for row in run.verdicts([[t] for t in chosen])]
-    return {"accuracy": selected_right, "pass@1": shares_right}
+    return {"accuracy": selected_right, "pass@1": shares_right, "pass@all": any_right}
 
 
 def _selected(recipe: Recipe, problems: Sequence[Problem], run: Run) -> tuple[list[Group], list[Trajectory]]:
