@@ -181,14 +181,14 @@ left_out = (
 )
 data = Data(answer=Column("the gold answer, by which replies are judged; questions without one are answered too", optional=True))
 
-# the baseline's temperature is the best of the grid on 60 training problems, for what 32 replies solve and for their vote alike
+# the baseline's temperature is the one of the grid at which 32 replies solved most of 60 training problems
 check = Check(
     says="as many replies over a grid of temperatures solve more questions than at the best one of them, and vote as well",
     versus="majority_vote", task="arithmetic:biased=0.75,error=0.1", measure="pass@all", direction="higher", margin=0.02,
-    settings={"n": 32, "temperatures": (0.4, 0.7, 1.0, 1.3), "least": 32}, versus_settings={"n": 32, "temperature": 1.0},
+    settings={"n": 32, "temperatures": (0.4, 0.7, 1.0, 1.3), "least": 32}, versus_settings={"n": 32, "temperature": 1.3},
     problems=60, guard=Within("accuracy", low=-0.03),
     fault=Within("pass@all", high=0.97, says="questions that 32 replies at the best temperature solve"),
-    tried="60 training problems, 64 replies at each of .4, .7, 1.0 and 1.3: here, and on domains, where all temperatures solve all "
-    "but a hundredth of the problems",
+    tried="training problems, 64 replies at each temperature: here 32 of them solve .69, .89, .94 and .95 of the problems and the "
+    "grid .90; on domains all solve 98% or more, and the grid no more than the best",
     finding="",
 )  # fmt: skip
