@@ -25,6 +25,7 @@ from rewardlab.rollouts.best import best
 from rewardlab.rollouts.independent import independent
 from rewardlab.rollouts.vote import majority
 from tests.helpers.scripted import ScriptedPolicy
+from tests.helpers.served_model import serving
 
 NO, A, B = "I cannot say.", "Answer: 7", "Answer: 8"
 
@@ -166,8 +167,28 @@ def test_answers_count_the_tokens_that_were_sampled():
     found = answer(temperature_scaling_tts(n=8, temperatures=(0.4, 0.8)), policy := Warm(table), task, problems=2, device="cpu")
     assert sum(policy.asked.values()) == 4 + 8
     assert found["tokens"] == policy.token_count.generated
+    assert found["replies"] == 6.0
     assert found["pass@all"]["value"] == 1.0
     assert found["pass@1"]["value"] == pytest.approx((1 + 0.5) / 2)
+
+
+def test_a_served_model_is_sampled_at_each_temperature():
+    asked = []
+
+    def says(body):
+        asked.append(body)
+        # at 1.0 in turn, so that it is never sure
+        hot = sum(one["temperature"] == 1.0 for one in asked)
+        return "I think the answer is **12**." if body["temperature"] < 1 or hot % 2 else "So it is **13**."
+
+    with serving(says) as server:
+        recipe = temperature_scaling_tts(n=7, temperatures=(0.0, 0.5, 1.0))
+        found = answer(recipe, server.name, prompt="What is 3 times 4?", max_new=20)
+    assert sorted(body["temperature"] for body in asked) == [0.0, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0]
+    # the rounds ask anew, with other seeds, so that a server does not repeat itself
+    assert len({body["seed"] for body in asked if body["temperature"] > 0}) == 6
+    assert found["replies"] == 7
+    assert "12" in found["answer"]
 
 
 # ---- what there is to gain ----------------------------------------------------------------------------------------------

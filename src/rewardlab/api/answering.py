@@ -77,7 +77,7 @@ def answer_each(
     # read before verifying, since verdicts are only for the table: their tokens are not part of the method's cost
     tokens = run.token_count.total - tokens_before
     model_name = config.model or task.model if model is None or isinstance(model, str) else policy.name
-    about = {"method": recipe.name, "model": model_name, "replies": len(groups[0])}
+    about = {"method": recipe.name, "model": model_name, "replies": _replies(groups)}
     if prompt is not None:
         played = {"conversation": conversation(chosen[0])} if environment_of(recipe) is not None else {}
         return {**about, "prompt": prompt, **played, "answer": chosen[0].reply}, {}
@@ -109,6 +109,12 @@ def _ends(groups: list[Group], run: Run, played: bool) -> dict[str, float]:
     cut_off, replies = ends(groups, run, played)
     turns = {"turns": replies / sum(map(len, groups))} if played else {}
     return turns | ({"cut_off": cut_off / replies} if cut_off else {})
+
+
+def _replies(groups: list[Group]) -> float:
+    """Replies to a problem; their mean, where a search makes more for some problems than for others."""
+    counts = [len(group) for group in groups]
+    return counts[0] if len(set(counts)) == 1 else sum(counts) / len(counts)
 
 
 def _right(groups: list[Group], chosen: list[Trajectory], run: Run) -> dict[str, list[float]]:
