@@ -196,3 +196,4 @@ check = Check(
     "temperature still solve more here, as they no longer do in the paper at 1024. Leaving early, off here, saved 29% of tokens "
     "on easier questions (domains, temperatures 0 to .6, 60 questions, one run: 75% right, else 77%)",
 )  # fmt: skip
+kind = "answer"
