@@ -137,9 +137,9 @@ def reach_of_temperatures(
     """
     if n % 2 or len(problems) < 4:
         raise RewardlabError(f"n must be even, and there must be four problems or more, not n={n} and {len(problems)} problems")
-    drawn = [count_right(problems, run, n if t > 0 else 1, t) for t in temperatures]
+    counted = [count_right(problems, run, n if t > 0 else 1, t) for t in temperatures]
     # replies at 0 are all alike
-    right = np.array([[sum(row) * n // len(row) for row in rows] for rows in drawn])
+    right = np.array([[sum(row) * n // len(row) for row in rows] for rows in counted])
     whole, half = (np.array([[pass_at(k, n, int(x)) for x in row] for row in right]) for k in (n, n // 2))
     parts = [[pass_at(k, n, int(x)) if k else 0.0 for x in row] for k, row in zip(shares(n, temperatures), right, strict=True)]
     grid = 1 - np.prod(1 - np.array(parts), axis=0)
