@@ -10,8 +10,9 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.api.checking import parts_of
 from rewardlab.api.given_rewards import refuse_in_python
+from rewardlab.api.measuring import is_own, measured
 from rewardlab.checks.runs import kind_of
-from rewardlab.core import Recipe, Update
+from rewardlab.core import Recipe, Task, Update
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.registry.formula import reward_from
 from rewardlab.registry.names import PLAYED
@@ -191,6 +192,31 @@ def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
         names = " and ".join(recipe.name for recipe in recipes)
         raise RewardlabError(f"{names} learn from no reward, so that a reward of your own would change nothing")
     return [recipe if recipe.reward is None else recipe.scored_by(reward) for recipe in recipes]
+
+
+def shared_reward(arms: Sequence[Arm]) -> Reward | None:
+    """The reward that pays every arm that learns from one; None where they are paid by different ones, or none is paid."""
+    rewards = [arm.recipe.reward for arm in arms if arm.trains and arm.recipe.reward is not None]
+    return rewards[0] if rewards and all(reward == rewards[0] for reward in rewards) else None
+
+
+def measured_alike(arms: Sequence[Arm], task: Task) -> list[Arm]:
+    """The arms as they are measured: a reward of the user's own that they share is what all are measured by, as in `train`
+    (`api/measuring.py`), those too that learn from none. Without answers, nothing is measured by the task's verifier.
+
+    Decided here and not in each run: a measure that is wrapped, so that runs share what they measure before training
+    (`checks/kept.py`), stays whatever it asks.
+    """
+    shared = shared_reward(arms)
+    return [replace(arm, recipe=_measured(arm.recipe, shared, task)) if arm.trains else arm for arm in arms]
+
+
+def _measured(recipe: Recipe, shared: Reward | None, task: Task) -> Recipe:
+    paid = recipe if shared is None else recipe.but(reward=shared)
+    if shared is not None and is_own(paid, task):
+        return recipe.but(measure=measured(paid, task).measure)
+    by_verifier = measured(recipe.but(reward=None), task).measure
+    return recipe.but(measure=None) if recipe.measure is not None and by_verifier is None else recipe
 
 
 def _check(arm: Arm) -> None:

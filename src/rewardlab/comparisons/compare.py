@@ -20,7 +20,7 @@ from rewardlab.api.stages import check_stages
 from rewardlab.checks.kept import STARTS
 from rewardlab.checks.pairs import Rehearsal, rehearsals
 from rewardlab.checks.workers import Crew, shared_processes
-from rewardlab.comparisons.arms import SELECTED, Arm, arms_of
+from rewardlab.comparisons.arms import ONE_REPLY, SELECTED, Arm, arms_of, measured_alike, shared_reward
 from rewardlab.comparisons.completing import Record, complete, complete_already, measured_problems
 from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.frontier import axes, names_of
@@ -37,6 +37,8 @@ from rewardlab.runs.track import trackers
 from rewardlab.settings.domain import PATH
 from rewardlab.util.progress import console
 
+OWN_REWARD = "reward"
+"""What runs call the mean of their own reward on held-out problems (`evals/own_reward.py`)."""
 STEPS = 20  # of every run, if neither steps nor a budget are given
 
 
@@ -97,7 +99,8 @@ def _dry_run(plan: Plan, task: Task, processes: Crew) -> Record:
 def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Plan, float]:
     """The plan as its folder keeps it, after all checks that come before a run; and about how many seconds its runs will take."""
     # here, since runs get recipes as JSON, which does not tell what their user said
-    plan = replace(plan, arms=tuple(replace(arm, recipe=in_environment(arm.recipe, task)) for arm in plan.arms))
+    played = [replace(arm, recipe=in_environment(arm.recipe, task)) for arm in plan.arms]
+    plan = replace(plan, arms=tuple(measured_alike(played, task)))
     policy = policy_before_runs(plan.config, task)
     # prompts too long for the model are refused, or counted, here and not in every run
     for arm in plan.arms:
@@ -224,7 +227,7 @@ def _rehearsed(plan: Plan, folder: Path) -> dict[str, Rehearsal]:
 
 def _measure(plan: Plan, names: Mapping[str, Sequence[str]]) -> str:
     """The number to compare.  names: of the numbers that each arm measures. Raises RewardlabError where one does not measure it."""
-    measure = plan.measure or (names[plan.trained[0].name][0] if plan.trained else SELECTED)
+    measure = plan.measure or _first_of_all(plan, names)
     for arm in plan.arms:
         if arm.measured_by(measure) not in names[arm.name]:
             raise _not_measured(arm, measure, names)
@@ -232,6 +235,21 @@ def _measure(plan: Plan, names: Mapping[str, Sequence[str]]) -> str:
             if not set(names_of(axis.name, arm)) & set(names[arm.name]):
                 raise _not_measured(arm, axis.name, names)
     return measure
+
+
+def _first_of_all(plan: Plan, names: Mapping[str, Sequence[str]]) -> str:
+    """What the first trained arm measures first; the share of right answers, where others measure that and not this."""
+    if not plan.trained:
+        return SELECTED
+    first = names[plan.trained[0].name][0]
+    if first == OWN_REWARD and len(plan.trained) > 1 and shared_reward(plan.arms) is None:
+        raise RewardlabError(
+            f"{' and '.join(arm.name for arm in plan.trained)} are paid by different rewards, so that what they are paid compares "
+            "nothing, and without answers nothing else is measured on held-out problems: give rows with answers, one --reward "
+            "for all, or a number that training logs, as --measure train.length"
+        )
+    of_all = (name for name in (first, ONE_REPLY) if all(arm.measured_by(name) in names[arm.name] for arm in plan.arms))
+    return next(of_all, first)
 
 
 def _not_measured(arm: Arm, measure: str, names: Mapping[str, Sequence[str]]) -> RewardlabError:

@@ -1,0 +1,92 @@
+"""Comparisons for a reward of the user's own: it is what is measured, compared, and what rates are chosen by."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rewardlab import registry
+from rewardlab.checks import pairs as rehearse
+from rewardlab.comparisons import compare, completing
+from rewardlab.comparisons.arms import arms_of, measured_alike
+from rewardlab.errors import RewardlabError
+from rewardlab.models.load import load_policy
+from rewardlab.runs.config import RunConfig
+from tests.helpers import in_process
+
+SMALL = {"n": 2, "problems": 1}
+SCORE = "mine.py:score"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """The checkpoint of an untrained policy, which loads faster than it is made."""
+    folder = tmp_path_factory.mktemp("weights")
+    load_policy("untrained", task=registry.task("arithmetic:test_size=8,difficulty=1")).save(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def config(weights, tmp_path, monkeypatch):
+    """Rows with answers, and a reward that asks for none; runs in this process, for speed."""
+    monkeypatch.setattr(completing, "run_all", in_process.run_all)
+    monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
+    monkeypatch.chdir(tmp_path)
+    rows = [{"prompt": f"{a} + 1 = ", "answer": str(a + 1)} for a in range(40)]
+    for name, columns in (("rows", ("prompt", "answer")), ("bare", ("prompt",))):
+        lines = (json.dumps({column: row[column] for column in columns}) for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    (tmp_path / "mine.py").write_text("def score(completion):\n    return 5.0 + len(completion)\n")
+    return RunConfig(task="rows.jsonl", model=weights, eval_problems=4, eval_every=0, steps=1, max_new=4)
+
+
+# ---- what is measured ------------------------------------------------------------------------------------------------
+
+
+def test_the_reward_that_all_are_paid_is_what_is_compared(config, tmp_path):
+    found = compare.compare(["grpo", "rloo"], config, settings=SMALL, reward=SCORE, seeds=[0], out=tmp_path / "out")
+    assert found["measure"] == json.loads((tmp_path / "out" / "plan.json").read_text())["measure"] == "reward"
+    # the score is 5 and more, which no share of right answers is
+    assert all(value >= 5 for row in found["methods"] for value in row["values"])
+    summary = json.loads((tmp_path / "out" / "runs" / "grpo-s0" / "summary.json").read_text())
+    assert next(iter(summary["after"])) == "reward"
+    # the verifier's accuracy is beside it
+    assert {"reward", "pass@1"} <= summary["before"].keys()
+
+
+def test_what_cannot_be_verified_is_not_compared(config, tmp_path):
+    told = compare.compare(["grpo", "rloo"], config.but(task="bare.jsonl"), settings=SMALL, reward=SCORE, dry_run=True)
+    assert told["measure"] == "reward"
+    with pytest.raises(RewardlabError, match="unknown measure of grpo, rloo 'pass@1'"):
+        compare.compare(
+            ["grpo", "rloo"], config.but(task="bare.jsonl"), settings=SMALL, reward=SCORE, measure="pass@1", dry_run=True
+        )
+
+
+def measures(arms, task="arithmetic:test_size=8"):
+    return {arm.name: arm.recipe.measure and arm.recipe.measure.name for arm in measured_alike(arms, registry.task(task))}
+
+
+def test_methods_that_learn_from_no_reward_are_measured_by_that_of_the_others():
+    assert measures(arms_of(["grpo", "sft"], reward="length_penalty")) == {"grpo": "own_reward", "sft": "own_reward"}
+
+
+def test_a_reward_that_verifies_answers_and_rewards_that_differ_leave_the_measures_as_they_are():
+    usual = {name: (made := registry.build(name).measure) and made.name for name in ("grpo", "rloo")}
+    assert measures(arms_of(["grpo", "rloo"], reward="correct() + 0.1 * length_penalty()")) == usual
+    own = registry.build("rloo").but(reward=registry.part("reward", "length_penalty"))
+    assert measures(arms_of(["grpo", own])) == usual
+
+
+def test_different_rewards_are_compared_by_what_both_are_measured_by():
+    one, two = (registry.build(name).but(reward=registry.part("reward", "length_penalty")) for name in ("grpo", "rloo"))
+    plan = compare.Plan(tuple(arms_of([one, "rloo"])), RunConfig(task="arithmetic"), (0,))
+    names = {"grpo": ("reward", "pass@1", "train.length"), "rloo": ("pass@1", "train.length")}
+    with pytest.raises(RewardlabError, match="grpo and rloo are paid by different rewards"):
+        compare._measure(plan, {"grpo": ("reward",), "rloo": ("reward",)})
+    alike = compare.Plan(tuple(arms_of([one, two])), RunConfig(task="arithmetic"), (0,))
+    assert compare._measure(alike, {"grpo": ("reward",), "rloo": ("reward",)}) == "reward"
+    searched = compare.Plan(tuple(arms_of([one, "best_of_n"])), RunConfig(task="arithmetic"), (0,))
+    # a method that selects answers is measured by them alone
+    assert compare._measure(searched, {"grpo": names["grpo"], "best_of_n": ("accuracy", "tokens")}) == "pass@1"
