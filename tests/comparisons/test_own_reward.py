@@ -8,10 +8,16 @@ import pytest
 
 from rewardlab import registry
 from rewardlab.checks import pairs as rehearse
+from rewardlab.commands import cli, train
 from rewardlab.comparisons import compare, completing
 from rewardlab.comparisons.arms import arms_of, measured_alike
+from rewardlab.comparisons.league import league
+from rewardlab.comparisons.own import of_task, only
+from rewardlab.comparisons.own_check import check
+from rewardlab.comparisons.season import Season
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
+from rewardlab.registry.formula import read_reward
 from rewardlab.runs.config import RunConfig
 from tests.helpers import in_process
 
@@ -90,3 +96,60 @@ def test_different_rewards_are_compared_by_what_both_are_measured_by():
     searched = compare.Plan(tuple(arms_of([one, "best_of_n"])), RunConfig(task="arithmetic"), (0,))
     # a method that selects answers is measured by them alone
     assert compare._measure(searched, {"grpo": names["grpo"], "best_of_n": ("accuracy", "tokens")}) == "pass@1"
+
+
+# ---- what a reward of the user's own leaves of a method --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("methods", "settings", "says"),
+    [
+        # hapo and grpo_lambda add a term to GRPO's reward, and nothing else
+        (["grpo", "hapo", "rloo", "grpo_lambda"], {}, "^grpo, hapo, grpo_lambda: these differ by their rewards alone"),
+        (["hapo"], {"weight": [0.5, 1]}, "^hapo:weight=0.5, hapo:weight=1: these differ by their rewards alone"),
+        (["rloo", "hapo"], {"n": 4}, "^hapo changes nothing but the reward, .* nothing of hapo is left"),
+        (["rloo", "hapo"], {"hapo.lr": 1e-4}, "; leave hapo out, or say in Python what each is paid"),
+        (["rloo", "dapo+hapo"], {}, "^hapo changes .* nothing of hapo is left. dapo\\+hapo pays .*shorter_than_before"),
+    ],
+)
+def test_methods_of_which_a_reward_leaves_nothing_are_refused(methods, settings, says):
+    with pytest.raises(RewardlabError, match=says):
+        arms_of(methods, settings, reward="length_penalty")
+
+
+def test_methods_that_are_more_than_a_reward_are_compared_by_one():
+    # a mask beside the reward; another objective; a search; no reward at all
+    arms = arms_of(["grpo", "laser", "dapo", "ppo", "best_of_n", "sft"], reward="length_penalty")
+    assert [arm.name for arm in arms] == ["grpo", "laser", "dapo", "ppo", "best_of_n", "sft"]
+    # one that writes its own into a formula says what it is
+    shaped = registry.build("grpo").but(reward=read_reward("length_penalty() + shorter_than_before()"), name="shaped")
+    plain = registry.build("grpo").but(reward=read_reward("length_penalty"), name="plain")
+    assert len(arms_of([plain, shaped])) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("hapo", "hapo changes nothing but the reward"),
+        ("laser", "your reward takes the place of the one of laser, and with it of within_budget"),
+        ("dapo+hapo", "nothing of hapo is left"),
+        ("grpo", ""),
+        ("ppo", ""),
+        ("sft", ""),
+    ],
+)
+def test_training_says_what_a_reward_takes_away(method, says, capsys):
+    parsed = cli.parse(train, "train", [method, "--task", "arithmetic", "--reward", "length_penalty"])
+    recipe = train.request(parsed)["recipe"]
+    assert str(recipe.reward) == "length_penalty()"
+    told = " ".join(capsys.readouterr().err.split())
+    assert (says in told) if says else not told
+
+
+def test_members_of_a_league_of_which_a_reward_leaves_nothing_are_refused_before_the_first_run(config, tmp_path):
+    found = of_task(only(league("length"), ["hapo", "laser"], []), config, reward=read_reward("mine.py:score"))
+    with pytest.raises(RewardlabError) as refused:
+        check(Season(found, config, tmp_path / "out"), dry=True)
+    assert str(refused.value) == (
+        "hapo: it differs from grpo by its reward alone, which --reward replaces; to leave it out: --members laser"
+    )

@@ -194,7 +194,14 @@ def load_recipe(args: argparse.Namespace) -> Recipe:
 
     recipe = registry.build(args.method, method_settings(args, args.method))
     reward = load_reward(args)
-    return recipe if reward is None else recipe.scored_by(reward)
+    if reward is None:
+        return recipe
+    from rewardlab.registry.replaced import told_replaced
+    from rewardlab.util.progress import console
+
+    if told := told_replaced(recipe):
+        console.print(f"note: {told}", markup=False, highlight=False, soft_wrap=True)
+    return recipe.scored_by(reward)
 
 
 def address_flags(parser: Any, port: int) -> None:

@@ -16,9 +16,16 @@ from rewardlab.core import Recipe, Task, Update
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.registry.formula import reward_from
 from rewardlab.registry.names import PLAYED
+from rewardlab.registry.replaced import changes_reward_alone, told_replaced
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.old_names import unknown_setting
+from rewardlab.util.progress import console
 
+IN_PYTHON = (
+    'say in Python what each is paid: compare([build("grpo").but(reward=MINE, name="plain"), '
+    'build("grpo").but(reward=MINE + OTHER, name="shaped")])'
+)
+"""How recipes with different rewards are compared, for a message."""
 UPDATE = {f.name for f in fields(Update)}
 ONE_REPLY, SELECTED = "pass@1", "accuracy"
 """The share of right answers: of a trained policy that replies once, and of a method that selects an answer without training."""
@@ -188,10 +195,27 @@ def _all_taken(methods: Sequence[str | Recipe], names: list[str], settings: Mapp
 
 
 def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
+    """The recipes with this reward in place of their own; says where one loses parts of its own with it. Raises RewardlabError where
+    none has a reward, and where nothing would be left of what is compared.
+    """
     if all(recipe.reward is None for recipe in recipes):
         names = " and ".join(recipe.name for recipe in recipes)
         raise RewardlabError(f"{names} learn from no reward, so that a reward of your own would change nothing")
-    return [recipe if recipe.reward is None else recipe.scored_by(reward) for recipe in recipes]
+    rewarded = [recipe if recipe.reward is None else recipe.scored_by(reward) for recipe in recipes]
+    each = [recipe.but(name="", measure=None) for recipe in rewarded]
+    alike = [recipes[i].name for i, one in enumerate(each) if each.count(one) > 1 and recipes[i].reward is not None]
+    if alike:
+        raise RewardlabError(
+            f"{', '.join(alike)}: these differ by their rewards alone, which yours replaces, so that they would be one method under "
+            f"{len(alike)} names; leave out all but one, or {IN_PYTHON}"
+        )
+    for recipe in recipes:
+        if not (told := told_replaced(recipe)):
+            continue
+        if changes_reward_alone(recipe):
+            raise RewardlabError(f"{told}; leave {recipe.name} out, or {IN_PYTHON}")
+        console.print(f"note: {told}", markup=False, highlight=False, soft_wrap=True)
+    return rewarded
 
 
 def shared_reward(arms: Sequence[Arm]) -> Reward | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
+from rewardlab import registry
 from rewardlab.api.checking import check_accepted, check_columns, check_decides, check_engine, check_some
 from rewardlab.api.dry_run import policy_before_runs
 from rewardlab.api.first_rows import check_episodes
@@ -15,6 +16,8 @@ from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
 from rewardlab.core import Recipe
 from rewardlab.errors import RewardlabError
+from rewardlab.registry.replaced import told_replaced
+from rewardlab.util.progress import console
 
 
 def check(season: Season, dry: bool = False) -> None:
@@ -36,6 +39,7 @@ def check(season: Season, dry: bool = False) -> None:
     recipes: dict[str, Recipe] = {}
 
     def rows_fit(member: Member) -> None:
+        _differs(season, member, world)
         recipe = recipes[member.name] = in_environment(season.recipe(member, world), task)
         check_engine(recipe, config)
         # the columns are those of the method, whatever its name in the league
@@ -52,6 +56,19 @@ def check(season: Season, dry: bool = False) -> None:
         fit_prompts(task, policy, config, recipes[member.name])
 
     each_fits(league, world, members, can_be_sampled)
+
+
+def _differs(season: Season, member: Member, world: World) -> None:
+    """Raise RewardlabError for a member of which a reward of the user's own leaves nothing but the baseline."""
+    base = season.league.member(season.league.baseline)
+    if world.reward is None or member is base:
+        return
+    own, other = (season.recipe(one, world).but(name="", measure=None) for one in (member, base))
+    if own == other:
+        raise RewardlabError(f"it differs from {base.name} by its reward alone, which --reward replaces")
+    # another reward than the baseline's is a part of the member
+    if own.reward == other.reward and (told := told_replaced(registry.build(member.stack, dict(member.settings)))):
+        console.print(f"note: {told}", markup=False, highlight=False, soft_wrap=True)
 
 
 def each_fits(league: League, world: World, members: Sequence[Member], check: Callable[[Member], None]) -> None:
