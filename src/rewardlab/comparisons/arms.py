@@ -195,7 +195,7 @@ def _all_taken(methods: Sequence[str | Recipe], names: list[str], settings: Mapp
 
 
 def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
-    """The recipes with this reward in place of their own; says where one loses parts of its own with it. Raises RewardlabError where
+    """The recipes with this reward in place of their own; says where one loses parts of it. Raises RewardlabError where
     none has a reward, and where nothing would be left of what is compared.
     """
     if all(recipe.reward is None for recipe in recipes):
@@ -206,7 +206,7 @@ def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
     alike = [recipes[i].name for i, one in enumerate(each) if each.count(one) > 1 and recipes[i].reward is not None]
     if alike:
         raise RewardlabError(
-            f"{', '.join(alike)}: these differ by their rewards alone, which yours replaces, so that they would be one method under "
+            f"{', '.join(alike)}: these differ by their rewards alone, which yours replaces: they would be one method under "
             f"{len(alike)} names; leave out all but one, or {IN_PYTHON}"
         )
     for recipe in recipes:

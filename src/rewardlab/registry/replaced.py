@@ -29,7 +29,7 @@ def _plain(recipe: Recipe, paid_as: Recipe) -> Recipe:
 
 
 def told_replaced(recipe: Recipe) -> str:
-    """In words, what a reward of the user's own takes away from a method, and how it would stay; "" where that is nothing of its own.
+    """In words, what a reward of the user's own takes away from a method, and how it would stay; "" where that is nothing.
 
     recipe: the method's, with the reward of its own.
     """
