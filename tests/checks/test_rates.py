@@ -40,6 +40,21 @@ def test_each_side_gets_the_rate_at_which_it_learns_most(monkeypatch):
         choosing.rates("rloo", (1e-4,), (100,), claim=CLAIM)
 
 
+def test_where_less_is_better_and_where_nothing_tells_rates_apart(monkeypatch):
+    def lengths(job):
+        rate = job.recipe["update"]["lr"]
+        return Done({"length": {"rloo": rate * 1000, "grpo": 7.0}[job.method]}, [], 1.0)
+
+    monkeypatch.setattr(choosing, "run_all", lambda _, jobs, __: iter_of(lengths(job) for job, _ in jobs))
+    monkeypatch.setattr("rewardlab.checks.pairs._cache_policy", lambda *_: None)
+    shorter = replace(CLAIM, measure="length", direction="lower", learns=None)
+    found = choosing.rates("rloo", (1e-4, 3e-4, 1e-3), (0,), claim=shorter)
+    assert found["chosen_by"] == "length"
+    assert found["chosen"] == {"method": 1e-4, "baseline": 3e-4}
+    assert found["tied"] == {"baseline": [1e-4, 3e-4, 1e-3]}
+    assert choosing.rates("rloo", (1e-4, 1e-3), (0,), claim=replace(shorter, direction="higher"))["chosen"]["method"] == 1e-3
+
+
 def iter_of(outcomes):
     yield from enumerate(outcomes)
 

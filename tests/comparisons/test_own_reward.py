@@ -98,6 +98,14 @@ def test_different_rewards_are_compared_by_what_both_are_measured_by():
     assert compare._measure(searched, {"grpo": names["grpo"], "best_of_n": ("accuracy", "tokens")}) == "pass@1"
 
 
+def test_rates_are_chosen_by_the_reward_on_rows_without_answers(config, tmp_path):
+    how = {"settings": SMALL, "reward": SCORE, "rates": (1e-5, 1e-4), "rate_seeds": 1, "seeds": [0], "out": tmp_path / "out"}
+    found = compare.compare(["grpo", "rloo"], config.but(task="bare.jsonl"), **how)
+    assert found["rates_by"] == ["auc.reward"]
+    assert all(row["rate"] in (1e-5, 1e-4) for row in found["methods"])
+    assert "rates chosen from 1e-05, 0.0001 (runs at each: 1), by auc.reward" in (tmp_path / "out" / "compare.html").read_text()
+
+
 # ---- what a reward of the user's own leaves of a method --------------------------------------------------------------
 
 

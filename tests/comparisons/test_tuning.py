@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rewardlab import registry
 from rewardlab.checks import pairs as rehearse
 from rewardlab.checks.runs import Done
 from rewardlab.commands import cli
 from rewardlab.commands.compare import show
 from rewardlab.comparisons import compare, comparison, completing
-from rewardlab.comparisons.arms import arms_of
+from rewardlab.comparisons.arms import arms_of, measured_alike
 from rewardlab.comparisons.page import page
 from rewardlab.comparisons.plan import UPDATES, Plan, read_plan
-from rewardlab.comparisons.tuning import tuned, tuning_jobs
+from rewardlab.comparisons.tuning import numbers_to_choose_by, tuned, tuning_jobs
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.intervals import holm, p_value
@@ -71,6 +72,77 @@ def test_each_arm_gets_the_rate_at_which_it_learns_best(tmp_path):
     assert chosen.job(arms[0], 3, tmp_path).recipe["update"]["lr"] == 1e-3
     chosen.save(tmp_path)
     assert read_plan(tmp_path) == chosen
+
+
+def level_at(**by_rate):
+    """Runs whose number, by their rate, is this one."""
+
+    def run(jobs):
+        rate = {job.folder: job.recipe["update"]["lr"] for job in jobs}
+        return {Path(job.folder): fake({k: v[rate[job.folder]] for k, v in by_rate.items()}) for job in jobs}
+
+    return run
+
+
+def test_a_reward_that_is_compared_chooses_the_rate_and_not_the_accuracy(tmp_path):
+    arms = tuple(measured_alike(arms_of(["grpo", "rloo", "sft"], reward="length_penalty"), registry.task(CONFIG.task)))
+    plan = Plan(arms, CONFIG, (0,), "reward", rates=(1e-4, 1e-3))
+    logged = ("reward", "pass@1", "auc.truth", "auc.reward")
+    by = numbers_to_choose_by(plan, {"grpo": logged, "rloo": logged, "sft": ("reward", "pass@1")})
+    assert by == {"grpo": "auc.reward", "rloo": "auc.reward", "sft": "reward"}
+    plan = replace(plan, rates_by=by)
+    asked = {name: {job.config.eval_problems for job in some} for (name, _), some in tuning_jobs(plan, tmp_path).items()}
+    # what supervised training logs says nothing of the reward: it is measured at the end
+    assert asked == {"grpo": {0}, "rloo": {0}, "sft": {CONFIG.eval_problems}}
+    numbers = {"auc.truth": {1e-4: 0.9, 1e-3: 0.1}, "auc.reward": {1e-4: -8.0, 1e-3: -2.0}, "reward": {1e-4: -8.0, 1e-3: -2.0}}
+    chosen = tuned(plan, tmp_path, level_at(**numbers))
+    assert chosen.chosen == {"grpo": 1e-3, "rloo": 1e-3, "sft": 1e-3}
+    chosen.save(tmp_path)
+    assert read_plan(tmp_path).rates_by == by
+
+
+def test_where_training_logs_no_accuracy_what_is_compared_is_measured_for_the_rate(tmp_path):
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), "pass@1", rates=(1e-4, 1e-3))
+    plan = replace(plan, rates_by=numbers_to_choose_by(plan, dict.fromkeys(("grpo", "rloo"), ("pass@1", "auc.reward"))))
+    assert {job.config.eval_problems for some in tuning_jobs(plan, tmp_path).values() for job in some} == {CONFIG.eval_problems}
+    assert tuned(plan, tmp_path, level_at(**{"pass@1": {1e-4: 0.2, 1e-3: 0.1}})).chosen == {"grpo": 1e-4, "rloo": 1e-4}
+
+
+def test_rates_that_nothing_can_choose_are_refused_before_any_run():
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), "train.length", rates=(1e-4, 1e-3))
+    names = dict.fromkeys(("grpo", "rloo"), ("reward",))
+    with pytest.raises(
+        RewardlabError, match=r"grpo cannot be chosen: its runs log neither auc\.truth nor train\.length; drop --rates"
+    ):
+        numbers_to_choose_by(plan, names)
+    assert numbers_to_choose_by(replace(plan, rates=()), names) == {}
+    # nobody has said whether longer or shorter is better
+    names = dict.fromkeys(("grpo", "rloo"), ("train.length",))
+    with pytest.raises(RewardlabError, match=r"chosen by train\.length, and nothing says whether more of it is better"):
+        numbers_to_choose_by(plan, names)
+
+
+def test_where_less_is_better_the_lowest_chooses_the_rate(tmp_path):
+    plan = Plan(
+        tuple(arms_of(["grpo", "rloo"])), CONFIG, (0,), "train.length", x="tokens", y="train.length:lower", rates=(1e-4, 1e-3)
+    )
+    by = numbers_to_choose_by(plan, dict.fromkeys(("grpo", "rloo"), ("train.length",)))
+    run = level_at(**{"train.length": {1e-4: 9.0, 1e-3: 4.0}})
+    assert tuned(replace(plan, rates_by=by), tmp_path, run).chosen == {"grpo": 1e-3, "rloo": 1e-3}
+
+
+def test_rates_that_nothing_tells_apart_are_said_and_the_middle_one_is_taken(tmp_path):
+    plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, range(5), "pass@1", rates=(1e-4, 3e-4, 1e-3))
+    chosen = tuned(plan, tmp_path, level_at(**{"auc.truth": {1e-4: 0.0, 3e-4: 0.0, 1e-3: 0.0}}))
+    assert chosen.chosen == {"grpo": 3e-4, "rloo": 3e-4}
+    said = "nothing told the rates 0.0001, 0.0003, 0.001 of grpo apart: 0.0003, in the middle of them, was taken"
+    assert said in comparison.notes(chosen, [])[0]
+    # of two that are best, the lower; it is not said that it suits best
+    chosen = tuned(plan, tmp_path, level_at(**{"auc.truth": {1e-4: 0.5, 3e-4: 0.5, 1e-3: 0.0}}))
+    assert chosen.chosen["grpo"] == 1e-4
+    assert not any("suited grpo" in note or "suited rloo" in note for note in comparison.notes(chosen, []))
+    chosen.save(tmp_path)
+    assert read_plan(tmp_path).tied == {"grpo": [1e-4, 3e-4], "rloo": [1e-4, 3e-4]}
 
 
 def test_rates_are_tried_on_as_many_seeds_as_asked(tmp_path):

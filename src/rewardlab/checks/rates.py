@@ -5,7 +5,7 @@ The rate outweighs most methods: a comparison in which one side has the better o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -49,10 +49,11 @@ def rates(
     name: str, values: Sequence[float] = RATES, seeds: Sequence[int] = SEEDS, *, claim: Claim | None = None,
     chosen_by: str | None = None, jobs: int | None = None, device: str = "auto",
 ) -> dict[str, Any]:  # fmt: skip
-    """Both sides of a claim at every rate; for each side the numbers by rate, and the rate at which `chosen_by` is highest.
+    """Both sides of a claim at every rate; for each side the numbers by rate, and the rate at which `chosen_by` is best.
 
-    chosen_by: a number of the runs, by default the mean accuracy of training, or what is compared where nothing is sampled. A rate
-    at which a run fails is not chosen.
+    chosen_by: a number of the runs, by default the mean accuracy of training, or what is compared where nothing is sampled. More of
+    it is better, but of what is compared, as the claim says. A rate at which a run fails is not chosen. Under "tied", by side, the
+    rates that it does not tell apart.
     Raises RewardlabError for a number that is not measured, and where every rate of a side fails.
     """
     name, claim = registry.spell(name), claim or claim_of(name)
@@ -76,11 +77,28 @@ def rates(
         for rate in values:
             runs_at = [found[i] for i, (s, r, _) in enumerate(work) if (s, r) == (side, rate)]
             rows.append({"side": ("method", "baseline")[side], "name": method, "rate": rate, **_numbers(runs_at, claim, chosen_by)})
-    chosen = {}
+    chosen: dict[str, float | None] = {}
+    tied: dict[str, list[float]] = {}
     for side in dict.fromkeys(row["side"] for row in rows):
-        known = [row for row in rows if row["side"] == side and row[chosen_by] is not None]
-        chosen[side] = max(known, key=lambda row: row[chosen_by])["rate"] if known else None
-    return {"name": name, "task": claim.task, "chosen_by": chosen_by, "seeds": list(seeds), "rates": rows, "chosen": chosen}
+        levels = {row["rate"]: row[chosen_by] for row in rows if row["side"] == side and row[chosen_by] is not None}
+        best = best_rates(levels, lower=chosen_by == claim.measure and claim.direction == "lower")
+        chosen[side] = middle(best) if best else None
+        tied |= {side: best} if len(best) > 1 else {}
+    return {
+        "name": name, "task": claim.task, "chosen_by": chosen_by, "seeds": list(seeds), "rates": rows, "chosen": chosen,
+        "tied": tied,
+    }  # fmt: skip
+
+
+def best_rates(levels: Mapping[float, float], lower: bool = False) -> list[float]:
+    """The rates with the best level, which nothing tells apart, in their order.  lower: whether less is better."""
+    best = (min if lower else max)(levels.values(), default=None)
+    return sorted(rate for rate, level in levels.items() if level == best)
+
+
+def middle(rates: Sequence[float]) -> float:
+    """Of rates that nothing tells apart, the one in the middle, the lower one of two."""
+    return rates[(len(rates) - 1) // 2]
 
 
 def _numbers(runs: Sequence[Any], claim: Claim, chosen_by: str) -> dict[str, Any]:

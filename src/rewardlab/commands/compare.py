@@ -18,8 +18,9 @@ the accuracy of its answers.
 Means of five seeds or more have Student's intervals. Of fewer, the value of every seed is shown, with the interval over the
 held-out problems.
 
-With --rates every method gets the rate that suits it, chosen on seeds of their own. A whole family is compared on your task by its
-league: rewardlab league objectives --task mine.jsonl.
+With --rates every method gets the rate that suits it, chosen on seeds of their own by the accuracy of training, or by the reward
+where a reward of yours is compared. A whole family is compared on your task by its league: rewardlab league objectives --task
+mine.jsonl.
 
 Settings of methods are flags: --n 16 is for every method that has it, --grpo.n 16 for one. --problems is one of them, the problems
 of a training step; held-out ones are --eval-problems, as in train. Several values (--hapo.weight 0.5,1,2) are compared as

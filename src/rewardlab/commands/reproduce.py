@@ -236,7 +236,11 @@ def _show_rates(document: Mapping[str, Any]) -> None:
         if row.get("error"):
             lines(f"{row['name']} at {row['rate']:g} failed: {row['error']}")
     chosen = ", ".join(f"{side} {rate:g}" for side, rate in document["chosen"].items() if rate)
-    lines(f"highest {document['chosen_by']}: {chosen}")
+    lines(f"best {document['chosen_by']}: {chosen}")
+    for side, rates in document["tied"].items():
+        lines(
+            f"nothing told the rates {', '.join(f'{rate:g}' for rate in rates)} of the {side} apart: the one in the middle is named"
+        )
 
 
 def _signed(value: float | None) -> str:

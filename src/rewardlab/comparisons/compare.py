@@ -26,6 +26,7 @@ from rewardlab.comparisons.estimate import seconds
 from rewardlab.comparisons.frontier import axes, names_of
 from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, read_plan
 from rewardlab.comparisons.side_by_side import crew
+from rewardlab.comparisons.tuning import numbers_to_choose_by
 from rewardlab.core import Recipe, Task
 from rewardlab.data.in_memory import is_rows
 from rewardlab.errors import RewardlabError, unknown
@@ -110,7 +111,9 @@ def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Pl
         tell_idle(arm.recipe.but(name=arm.of or arm.name), task, plan.config)
     plan = replace(plan, config=_anywhere(plan.config, task))
     shown = _rehearsed(plan, folder)
-    plan = replace(plan, measure=_measure(plan, {name: found.names for name, found in shown.items()}))
+    names = {name: found.names for name, found in shown.items()}
+    plan = replace(plan, measure=_measure(plan, names))
+    plan = replace(plan, rates_by=numbers_to_choose_by(plan, names))
     at_a_time = min(processes.size, len(plan.arms) * len(plan.seeds))
     how = f", {at_a_time} at a time" if at_a_time > 1 else ""
     whole = seconds(plan, shown, measured_problems(task, plan.config)) / at_a_time

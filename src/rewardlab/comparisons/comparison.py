@@ -134,6 +134,7 @@ def notes(plan: Plan, rows: Sequence[Record]) -> list[str]:
         *_few_seeds(plan),
         *_several(plan),
         *_at_the_edge(plan),
+        *_not_told_apart(plan),
         *_selections(rows),
         *(note for row in trained[1:] for note in _unequal(row, trained[0], plan.equal)),
         *_undefined(rows),
@@ -160,10 +161,20 @@ def _at_the_edge(plan: Plan) -> list[str]:
     found = []
     for edge, way in ((min, "lowest"), (max, "highest")) if plan.chosen else ():
         rate = edge(plan.rates)
-        if at := [name for name, chosen in plan.chosen.items() if chosen == rate]:
+        if at := [name for name, chosen in plan.chosen.items() if chosen == rate and name not in plan.tied]:
             beyond = {"lowest": "lower", "highest": "higher"}[way]
             found.append(f"the {way} rate, {rate:g}, suited {', '.join(at)} best: a {beyond} one, not tried, may suit better.")
     return found
+
+
+def _not_told_apart(plan: Plan) -> list[str]:
+    """Methods that did equally well at several rates, as where nothing was learnt at any."""
+    return [
+        f"nothing told the rates {', '.join(f'{rate:g}' for rate in rates)} of {name} apart: {plan.chosen[name]:g}, in the middle "
+        "of them, was taken, and suited it no better than the others."
+        for name, rates in plan.tied.items()
+        if name in plan.chosen
+    ]
 
 
 def _selections(rows: Sequence[Record]) -> list[str]:

@@ -48,7 +48,7 @@ def complete(plan: Plan, folder: Path, self_contained: bool) -> Record:
         "when": datetime.now(UTC).isoformat(timespec="seconds"), "task": task.name, "model": config.model or task.model,
         "problems": measured_problems(task, config), "seeds": list(plan.seeds), "budget": config.budget,
         "steps": config.steps, "measure": plan.measure, "equal": plan.equal,
-        "rates": list(plan.rates), "rate_seeds": plan.rate_seeds,
+        "rates": list(plan.rates), "rate_seeds": plan.rate_seeds, "rates_by": list(dict.fromkeys(plan.rates_by.values())),
         **comparison.result(plan, outcomes, _logs(plan, folder)),
         "frontier": frontier(plan, outcomes), "versions": api.versions(),
     }  # fmt: skip

@@ -156,7 +156,8 @@ def _facts(record: Record) -> list[str]:
     seeds = f"seeds {', '.join(map(str, record['seeds']))}"
     # nor the runs at each rate
     runs = f" (runs at each: {record['rate_seeds']})" if "rate_seeds" in record else ""
-    rates = [f"rates chosen from {', '.join(f'{rate:g}' for rate in record['rates'])}{runs}"] if record.get("rates") else []
+    by = f", by {' and '.join(record['rates_by'])}" if record.get("rates_by") else ""
+    rates = [f"rates chosen from {', '.join(f'{rate:g}' for rate in record['rates'])}{runs}{by}"] if record.get("rates") else []
     return [f"model {record['model']}", seeds, alike, *rates, f"{record['problems']} held-out problems"]
 
 

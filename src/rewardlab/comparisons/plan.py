@@ -40,8 +40,9 @@ class Plan:
     without one what the first arm which trains uses in config.steps steps with the same seed.  measure: the number compared.
     reward: the formula of one given in place of the methods' own.  keep_models: whether finished runs keep their models.  x, y: the
     axes of the frontier (see `frontier`), if there is one.
-    rates: the learning rates from which each trained arm gets its own, on `rate_seeds` seeds of their own (see `tuning`).  chosen:
-    the rate of each arm, once it is known.
+    rates: the learning rates from which each trained arm gets its own, on `rate_seeds` seeds of their own (see `tuning`).
+    rates_by: by arm, the number by which.  chosen: the rate of each arm, once it is known.  tied: by arm, the best rates where
+    these did equally well.
     """
 
     arms: tuple[Arm, ...]
@@ -56,6 +57,8 @@ class Plan:
     rates: tuple[float, ...] = ()
     chosen: Mapping[str, float] = field(default_factory=dict)
     rate_seeds: int = 2
+    rates_by: Mapping[str, str] = field(default_factory=dict)
+    tied: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -111,6 +114,7 @@ class Plan:
             "methods": arms, "config": self.config.to_json(), "seeds": list(self.seeds), "measure": self.measure,
             "reward": self.reward, "keep_models": self.keep_models, "x": self.x, "y": self.y,
             "equal": self.equal, "rates": list(self.rates), "rate_seeds": self.rate_seeds, "chosen": dict(self.chosen),
+            "rates_by": dict(self.rates_by), "tied": {name: list(rates) for name, rates in self.tied.items()},
         }  # fmt: skip
 
     def save(self, folder: Path) -> None:
@@ -135,7 +139,7 @@ def read_plan(folder: Path) -> Plan:
         return Plan(
             arms, config, tuple(document["seeds"]), document["measure"], document["reward"], document["keep_models"],
             document.get("x", ""), document.get("y", ""), document.get("equal", TOKENS), tuple(document.get("rates", ())),
-            document.get("chosen", {}), document.get("rate_seeds", 2),
+            document.get("chosen", {}), document.get("rate_seeds", 2), document.get("rates_by", {}), document.get("tied", {}),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RewardlabError(

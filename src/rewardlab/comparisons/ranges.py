@@ -19,10 +19,15 @@ def possible(name: str, values: Sequence[float]) -> tuple[float, float]:
 
     By its name; where that says nothing, a number whose values are all in 0 .. 1 is a share.
     """
-    last = re.split(r"[./]", name)[-1].partition("@")[0]
     everywhere = (-math.inf, math.inf)
     if not values or ANY & set(re.split(r"[./]", name)) or min(values) < 0:
         return everywhere
-    if last in COUNTS or last.endswith(("_length", "_tokens")):
+    if is_count(name):
         return 0.0, math.inf
     return (0.0, 1.0) if max(values) <= 1 else everywhere
+
+
+def is_count(name: str) -> bool:
+    """Whether a number is a count or a length by its name, of which more is not better by itself."""
+    last = re.split(r"[./]", name)[-1].partition("@")[0]
+    return last in COUNTS or last.endswith(("_length", "_tokens"))
