@@ -9,6 +9,7 @@ import pytest
 import rewardlab
 from rewardlab import RewardlabError, api
 from rewardlab.api.exporting import export_recipe
+from rewardlab.commands import eval as eval_command
 from rewardlab.runs.folder import how_to_resume
 
 SMALL = {"max_new": 4, "eval_problems": 2, "eval_every": 0, "checkpoint_every": 1, "device": "cpu", "steps": 1}
@@ -113,11 +114,16 @@ def len_of(completion):
     return len(completion)
 
 
-def test_a_measurement_takes_functions_for_its_judge_and_for_what_chooses():
+def test_a_measurement_takes_functions_for_its_judge_and_for_what_chooses(capsys):
     common = {"k": (1, 2), "problems": 2, "max_new": 4, "device": "cpu"}
     found = rewardlab.evaluate("untrained", "rows.jsonl", judge=lambda completion: 1.0, best_of=spread(1), **common)
     assert found["pass@1"]["value"] == 1.0
     assert found["best"][1]["value"] == 1.0
+    # what is worth as much everywhere tells nothing of its spread; it is no share of 1
+    paid = rewardlab.evaluate("untrained", "rows.jsonl", judge=lambda completion: 57.3, best_of=spread(1), **common)["best"][1]
+    assert (paid["value"], paid["ci95"]) == (pytest.approx(57.3), None)
+    eval_command.show({"best": [paid]})
+    assert "57.3" in capsys.readouterr().out
     with pytest.raises(RewardlabError, match="workers are processes of their own: put it at the top of a file"):
         rewardlab.evaluate("untrained", "rows.jsonl", judge=spread(1), workers="ray", **common)
 

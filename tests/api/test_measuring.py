@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -11,6 +12,7 @@ import rewardlab
 from rewardlab import RewardlabError, Task, ask, build, part, registry, reward
 from rewardlab.api.checking import check_answers
 from rewardlab.api.measuring import is_own, measured
+from rewardlab.checks.runs import finished
 from rewardlab.commands import cli
 from rewardlab.core import Run, measure
 from rewardlab.evals.episodes import episode_accuracy
@@ -125,6 +127,36 @@ def test_measuring_leaves_no_trace_in_what_a_reward_remembers():
     assert run.memory == {"calls": 5}
 
 
+@pytest.mark.parametrize(
+    ("rewards", "bounds"),
+    [
+        # one problem tells nothing of the spread, nor do several that are all alike
+        ([57.3], None),
+        ([5.0, 5.0, 5.0], None),
+        # t of 2 and 4 degrees of freedom: 4.303 and 2.776; standard errors 1 / sqrt(3) and sqrt(2.5 / 5)
+        ([1.0, 2.0, 3.0], (2 - 4.3027 / math.sqrt(3), 2 + 4.3027 / math.sqrt(3))),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], (3 - 2.7764 * math.sqrt(0.5), 3 + 2.7764 * math.sqrt(0.5))),
+        # in 0 .. 1 by chance: deviations of .1 around .9 reach beyond 1
+        ([0.8, 0.9, 1.0], (0.9 - 4.3027 * 0.1 / math.sqrt(3), 0.9 + 4.3027 * 0.1 / math.sqrt(3))),
+        # Wilson's of 0 of 2: 0 .. z^2 / (2 + z^2)
+        ([0.0, 0.0], (0.0, 3.8415 / 5.8415)),
+        ([1.0], None),
+    ],
+)
+def test_the_interval_of_a_reward_is_students_and_of_one_problem_there_is_none(rewards, bounds):
+    paid = iter(rewards)
+
+    @reward
+    def given(trajectory):
+        return next(paid)
+
+    problems = [ask(f"{i}+1?", str(i + 1)) for i in range(len(rewards))]
+    numbers = own_reward(reward=given(), rollout=independent(n=1))(problems, Run(untrained(), max_new=4))
+    assert numbers["n"] == len(rewards)
+    found = (numbers.get("ci95_low"), numbers.get("ci95_high"))
+    assert found == ((None, None) if bounds is None else pytest.approx(bounds, abs=1e-3))
+
+
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
@@ -141,6 +173,16 @@ def test_the_reward_leads_with_accuracy_beside_it_and_decides_the_best():
     assert found["value"] == pytest.approx(3, abs=0.02)
     assert "warning" not in found
     assert rewardlab.report.summary.summarise(result.out)["measure"] == "reward"
+
+
+def test_a_run_with_one_held_out_problem_shows_no_interval(capsys):
+    result = trained(grpo_for(steps_done()), eval_problems=1)
+    assert result.summary["after"]["ci95"] == [None, None]
+    told = rewardlab.report.summary.summarise(result.out)
+    assert (told["after"]["ci95"], told["gain"]) == (None, None)
+    assert "no interval" in (result.out / "report.html").read_text()
+    assert cli.main(["report", str(result.out), str(result.out), "--out", "both.html"]) == 0
+    assert finished(result.out).spread == {}
 
 
 def test_export_warns_that_the_untrained_model_was_best(capsys):

@@ -24,6 +24,7 @@ from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, S
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.best_of import best_at, kl_of_best
+from rewardlab.evals.own_reward import interval_of
 from rewardlab.evals.passk import mean_interval, pass_at
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
@@ -111,12 +112,13 @@ def _summary(
     scores = {f"pass@{i}": with_interval([pass_at(i, sampling.n, r) for r in right]) for i in k}
     episodes = {} if sampling.env is None else _of_episodes(counted, sampling.n)
     about = about | {"n": len(right)} | ({"judge": judge} if judge else {})
-    picked = {} if sampling.by is None else {"best_of": str(sampling.by), "best": _best(counted, k)}
+    picked = {} if sampling.by is None else {"best_of": str(sampling.by), "best": _best(counted, k, judge)}
     return about | scores | picked | episodes | _no_verdict(unjudged, sampling.n * len(right)) | _unfinished(counted)
 
 
-def _best(counted: Sequence[Counted], k: Sequence[int]) -> list[dict[str, Any]]:
-    """What the best of k replies is worth, and what it is paid, in the mean over problems."""
+def _best(counted: Sequence[Counted], k: Sequence[int], judge: str | None) -> list[dict[str, Any]]:
+    """What the best of k replies is worth, and what it is paid, in the mean over problems.  judge: of its worth; None: the task's
+    verifier, whose shares have a range."""
     rows = [row for one in counted for row in one.paid]
     if not any(x is not None for paid, _ in rows for x in paid):
         raise RewardlabError("the reward of best_of scored no reply, so that none is the best")
@@ -124,7 +126,7 @@ def _best(counted: Sequence[Counted], k: Sequence[int]) -> list[dict[str, Any]]:
     known = [(paid, [0.0 if x is None else x for x in paid]) for paid, _ in rows if None not in paid]
     return [
         {
-            "k": i, **with_interval([best_at(i, paid, worth) for paid, worth in rows]),
+            "k": i, **(with_interval if judge is None else _with_own_interval)([best_at(i, paid, worth) for paid, worth in rows]),
             "paid": sum(best_at(i, *row) for row in known) / len(known) if known else None, "kl": kl_of_best(i),
         }
         for i in k
@@ -298,3 +300,9 @@ def with_interval(values: Sequence[float]) -> dict[str, Any]:
     """The mean of the values, with its 95% interval."""
     low, high = mean_interval(values)
     return {"value": sum(values) / len(values), "ci95": [low, high]}
+
+
+def _with_own_interval(values: Sequence[float]) -> dict[str, Any]:
+    """The same of numbers that are no shares."""
+    bounds = interval_of(values)
+    return {"value": sum(values) / len(values), "ci95": bounds and list(bounds)}

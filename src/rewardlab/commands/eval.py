@@ -73,7 +73,7 @@ def show(document: Mapping[str, Any]) -> None:
     facts({name: x for name, x in document.items() if name != "best"})
     if rows := document.get("best"):
         table(("best of", "worth", "95% interval", "is paid", "KL"), [
-            [row["k"], row["value"], [round(x, 3) for x in row["ci95"]], row["paid"], row["kl"]] for row in rows
+            [row["k"], row["value"], row["ci95"] and [round(x, 3) for x in row["ci95"]], row["paid"], row["kl"]] for row in rows
         ])  # fmt: skip
     warn_of_cut_off(document)
 

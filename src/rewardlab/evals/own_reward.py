@@ -13,11 +13,13 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.options import is_relative
+from rewardlab.util.intervals import interval
 
 
 @measure
 def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout: Rollout) -> dict[str, float]:
-    """reward: the mean of `reward` over what `rollout` samples for each problem, with its 95% interval over problems.
+    """reward: the mean of `reward` over what `rollout` samples for each problem, with its 95% interval over problems, where these
+    have one (`interval_of`).
 
     pass@1: the share of it that the task's verifier finds right, where that gives any verdict (data without answers has none).
     Rollouts without a reward are left out of its mean; without a verdict, they count as wrong. Raises RewardlabError for a reward
@@ -40,10 +42,21 @@ def own_reward(problems: Sequence[Problem], run: Run, *, reward: Reward, rollout
     if not means:
         why = next((s.why for row in scores for s in row if s.why), "it gave no reason")
         raise RewardlabError(f"{reward} gave no verdict on any of {len(problems)} held-out problems: {why}")
-    low, high = mean_interval(means)
-    return {
-        "reward": float(np.mean(means)), "ci95_low": low, "ci95_high": high, "n": float(len(means)), **_accuracy(groups, aside)
-    }  # fmt: skip
+    bounds = dict(zip(("ci95_low", "ci95_high"), interval_of(means) or (), strict=False))
+    return {"reward": float(np.mean(means)), **bounds, "n": float(len(means)), **_accuracy(groups, aside)}
+
+
+def interval_of(values: Sequence[float]) -> tuple[float, float] | None:
+    """95% interval of the mean of rewards, which have no range to clip it to: Student's, or Wilson's where all are 0 or 1; None for
+    one number, or several that are all the same, which tell nothing of the spread.
+    """
+    # of zeros alone, or ones, Student's would have no width; Wilson's has
+    if len(values) > 1 and set(values) <= {0.0, 1.0}:
+        return mean_interval(values)
+    if len(set(values)) < 2:
+        return None
+    _, low, high = interval(np.asarray(values, float))
+    return float(low), float(high)
 
 
 def _accuracy(groups: list[Group], run: Run) -> dict[str, float]:
