@@ -13,9 +13,10 @@ Without NAME it lists the leagues, and who is better in them. What has been run 
 once the baseline's rate is chosen.
 
 The worlds, the outcome and the rates are fixed in leagues/NAME.py for all members. With --task (and --model) members meet on your
-problems instead: the same comparison for your case, without a record in the package. With --corpus, --tools or --env replies become
-episodes, for all members and in what is measured. --worlds runs some worlds now and the others later: each is decided by itself,
-and the record keeps both.
+problems instead: the same comparison for your case, without a record in the package; there any other method joins by its name,
+one of your own too (--members mine), with the league's settings as far as it takes them. With --corpus, --tools or --env replies
+become episodes, for all members and in what is measured. --worlds runs some worlds now and the others later: each is decided by
+itself, and the record keeps both.
 
 A run's outcome is kept under a hash of all that decides it, its code among it: a member that is added later meets kept runs.
 A league on recorded replies needs their data (REWARDLAB_DATA), a world that is an environment of others its package; without them,
@@ -44,7 +45,11 @@ OWN = (*shared.DATA, "model", "lora_rank", "max_new", "engine", "engine_options"
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("league", nargs="?", metavar="NAME", help="the league to run (default: list them)")
     parser.add_argument("--dry-run", action="store_true", help="say what it will take and tell, and run nothing")
-    parser.add_argument("--members", metavar="LIST", help="of the members only these, and the baseline: hapo,laser")
+    parser.add_argument(
+        "--members",
+        metavar="LIST",
+        help="of the members only these, and the baseline: hapo,laser; with --task any other method too",
+    )
     parser.add_argument("--worlds", metavar="LIST", help="of the worlds only these")
     shared.number_flag(parser, "seeds", "seeds on which members meet (default: the league's, mostly 8)")
     shared.number_flag(parser, "jobs", "runs at a time (default: one a core; of a real model one a GPU, or as many as fit)")
@@ -103,7 +108,7 @@ def season_of(args: argparse.Namespace, found: Any) -> tuple[Any, bool]:
         raise RewardlabError("--worlds names the league's own, and with --task members meet on your problems alone: drop one")
     members = names_of(args.members, [member.name for member in found.members])
     worlds = names_of(args.worlds, [world.name for world in found.worlds])
-    league = only(found, members, worlds)
+    league = only(found, members, worlds, own)
     rates = shared.rates_of(args.rates)
     config = RunConfig(**{"device": args.device or "cpu" if not own else args.device or "auto", **given})
     if own:

@@ -8,30 +8,79 @@ from dataclasses import replace
 from typing import Any
 
 from rewardlab import registry
+from rewardlab.checks.runs import kind_of
 from rewardlab.comparisons.league import OWN, League, Member, World
-from rewardlab.core import Environment, Part
+from rewardlab.comparisons.season import settings_of
+from rewardlab.core import Environment, Part, Recipe
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.registry.playing import TURNS, in_episodes
 from rewardlab.rewards.reward import Reward
 from rewardlab.runs.config import RunConfig
 
 
-def only(league: League, members: Sequence[str], worlds: Sequence[str]) -> League:
-    """The league with these members, its baseline among them, and these worlds; all, where none is named."""
+def only(league: League, members: Sequence[str], worlds: Sequence[str], own: bool = False) -> League:
+    """The league with these members, its baseline among them, and these worlds; all, where none is named.
+
+    own: whether they meet on problems of the user's own, where any other method may join by its name (`_joining`).
+    Raises RewardlabError for a name that is not known, and for a method that cannot join.
+    """
     if not members and not worlds:
         return league
-    for kind, names, known in (
-        ("member of the league", members, [member.name for member in league.members]),
-        ("world of the league", worlds, [world.name for world in league.worlds]),
-    ):
-        if missing := [name for name in names if name not in known]:
-            raise unknown(kind, missing[0], known)
-    kept = tuple(m for m in league.members if not members or m.name in members or m.name == league.baseline)
+    known = [member.name for member in league.members]
+    others = [name for name in dict.fromkeys(members) if name not in known]
+    joining = tuple(_joining(league, name) for name in others) if own else ()
+    if others and not own:
+        raise _no_member(league, others[0])
+    if missing := [name for name in worlds if name not in [world.name for world in league.worlds]]:
+        raise unknown("world of the league", missing[0], [world.name for world in league.worlds])
+    kept = tuple(m for m in league.members if not members or m.name in members or m.name == league.baseline) + joining
     if len(kept) < 2:
         raise RewardlabError(f"nothing is left to compare with {league.baseline}: name a member beside it")
     there = {member.name for member in kept}
     places = (replace(w, absent={name: why for name, why in w.absent.items() if name in there}) for w in league.worlds)
     return replace(league, members=kept, worlds=tuple(w for w in places if not worlds or w.name in worlds))
+
+
+def _no_member(league: League, name: str) -> RewardlabError:
+    members = [member.name for member in league.members]
+    if all(part in registry.methods() for part in map(registry.spell, name.split("+"))):
+        joins = "on its own worlds a league has the members of its file, and any method joins on problems of your own: add --task"
+        return RewardlabError(f"{name} is no member of the league (they are {', '.join(members)}); {joins}")
+    return unknown("member of the league", name, members)
+
+
+def _joining(league: League, name: str) -> Member:
+    """A method that is in no league's file, or in another's, as a member: the league's settings as far as it takes them.
+
+    Raises RewardlabError for a name that is no method's, and for a method that does not do what the members do: train, or select
+    answers, and measure the numbers that decide.
+    """
+    members = [member.name for member in league.members]
+    parts = [registry.spell(part) for part in name.split("+")]
+    if missing := [part for part in parts if part not in registry.methods()]:
+        raise unknown("member of the league", missing[0], {*members, *registry.methods()})
+    stack = "+".join(parts)
+    recipe, kinds = registry.build(stack), {kind_of(registry.build(member.stack, member.settings)) for member in league.members}
+    if (kind := kind_of(recipe)) not in kinds:
+        raise RewardlabError(f"{name} {DOES[kind]}, which no member of this league does, so that it cannot join them")
+    measures = {_measured_by(registry.build(member.stack, member.settings)) for member in league.members}
+    if league.measure is None and _measured_by(recipe) not in measures:
+        raise RewardlabError(
+            f"{name} does not measure what decides in this league, {league.outcome.says}: its own measure is "
+            f"{_measured_by(recipe) or 'none'}, and the members' {' or '.join(sorted(measures))}"
+        )
+    rates = list(dict.fromkeys((league.rate, *filter(None, (member.rate for member in league.members)))))
+    if not (own := [rate for rate in rates if rate in settings_of(stack)]):
+        raise RewardlabError(f"{name} trains nothing that this league compares: it has no setting {' or '.join(rates)}")
+    return Member(stack, rate="" if own[0] == league.rate else own[0])
+
+
+DOES = {"study": "is a study and trains nothing", "answer": "selects answers and trains nothing", "train": "trains a model"}
+"""What a recipe is for (`kind_of`), in words."""
+
+
+def _measured_by(recipe: Recipe) -> str:
+    return recipe.measure.name if recipe.measure else ""
 
 
 def _scorer(league: League, reward: Reward | None) -> Reward | None:
