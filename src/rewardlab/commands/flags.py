@@ -189,19 +189,22 @@ def method_settings(args: argparse.Namespace, *methods: str) -> dict[str, Any]:
 
 
 def load_recipe(args: argparse.Namespace) -> Recipe:
-    """The recipe of METHOD under its settings, with --reward in place of its own reward."""
+    """The recipe of METHOD under its settings, with --reward in place of its own; says what has no effect and what is lost."""
     from rewardlab import registry
-
-    recipe = registry.build(args.method, method_settings(args, args.method))
-    reward = load_reward(args)
-    if reward is None:
-        return recipe
     from rewardlab.registry.replaced import told_replaced
+    from rewardlab.registry.without_effect import without_effect
     from rewardlab.util.progress import console
 
-    if told := told_replaced(recipe):
-        console.print(f"note: {told}", markup=False, highlight=False, soft_wrap=True)
-    return recipe.scored_by(reward)
+    settings = method_settings(args, args.method)
+    recipe, reward = registry.build(args.method, settings), load_reward(args)
+    notes = [
+        f"{flag_of(name)} changes nothing: {args.method} makes the same recipe without it"
+        for name in without_effect(args.method, settings, recipe)
+    ]
+    notes += [] if reward is None else filter(None, [told_replaced(recipe)])
+    for note in notes:
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    return recipe if reward is None else recipe.scored_by(reward)
 
 
 def address_flags(parser: Any, port: int) -> None:
