@@ -154,6 +154,13 @@ def test_training_says_what_a_reward_takes_away(method, says, capsys):
     assert (says in told) if says else not told
 
 
+def test_a_league_says_that_a_reward_decides_nothing_there(config, tmp_path, capsys):
+    for reward, told in ((SCORE, True), ("correct", False)):
+        found = of_task(only(league("length"), ["laser"], []), config, reward=read_reward(reward))
+        check(Season(found, config, tmp_path / "out"), dry=True)
+        assert ("decides by length of right replies, and not by your reward" in " ".join(capsys.readouterr().err.split())) is told
+
+
 def test_members_of_a_league_of_which_a_reward_leaves_nothing_are_refused_before_the_first_run(config, tmp_path):
     found = of_task(only(league("length"), ["hapo", "laser"], []), config, reward=read_reward("mine.py:score"))
     with pytest.raises(RewardlabError) as refused:

@@ -220,7 +220,7 @@ def _rewarded(recipes: list[Recipe], reward: Reward) -> list[Recipe]:
 
 def shared_reward(arms: Sequence[Arm]) -> Reward | None:
     """The reward that pays every arm that learns from one; None where they are paid by different ones, or none is paid."""
-    rewards = [arm.recipe.reward for arm in arms if arm.trains and arm.recipe.reward is not None]
+    rewards = [arm.recipe.reward for arm in arms if arm.trains and isinstance(arm.recipe.reward, Reward)]
     return rewards[0] if rewards and all(reward == rewards[0] for reward in rewards) else None
 
 

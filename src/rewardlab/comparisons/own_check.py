@@ -11,10 +11,11 @@ from rewardlab.api.dry_run import policy_before_runs
 from rewardlab.api.first_rows import check_episodes
 from rewardlab.api.idle import tell_idle
 from rewardlab.api.inputs import in_environment, require_weights, task_of
+from rewardlab.api.measuring import is_own
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.comparisons.league import League, Member, World
 from rewardlab.comparisons.season import FIRST, Season
-from rewardlab.core import Recipe
+from rewardlab.core import Recipe, Task
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.replaced import told_replaced
 from rewardlab.util.progress import console
@@ -30,6 +31,7 @@ def check(season: Season, dry: bool = False) -> None:
     (world,) = league.worlds
     config = season.job(league.member(league.baseline), world, FIRST).config.but(device="cpu")
     task = task_of(None, config)
+    _tell_what_decides(season, world, task)
     if league.answers:
         check_decides(f"what decides, {league.outcome.says},", task)
     # the baseline first: what fails it fails all
@@ -56,6 +58,18 @@ def check(season: Season, dry: bool = False) -> None:
         fit_prompts(task, policy, config, recipes[member.name])
 
     each_fits(league, world, members, can_be_sampled)
+
+
+def _tell_what_decides(season: Season, world: World, task: Task) -> None:
+    """Say that a reward of the user's own pays the members and decides nothing."""
+    league = season.league
+    if world.reward is None or not is_own(season.recipe(league.member(league.baseline), world), task):
+        return
+    console.print(
+        f"note: the league decides by {league.outcome.says}, and not by your reward, which pays its members; by the reward itself, each "
+        "at its own rate, methods are compared with: rewardlab compare METHOD METHOD --task TASK --reward REWARD --rates 1e-6,1e-5",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
 
 
 def _differs(season: Season, member: Member, world: World) -> None:
