@@ -78,6 +78,14 @@ def test_methods_that_learn_from_no_reward_are_measured_by_that_of_the_others():
     assert measures(arms_of(["grpo", "sft"], reward="length_penalty")) == {"grpo": "own_reward", "sft": "own_reward"}
 
 
+def test_what_another_reward_pays_is_not_compared_with_it():
+    # of its own RLHF measures what its reward model pays
+    rlhf = registry.build("rlhf", {"reward_model": "model:rm"})
+    assert rlhf.measure.name == "own_reward"
+    arms = measured_alike(arms_of(["grpo", rlhf], reward="length_penalty"), registry.task("arithmetic:test_size=8"))
+    assert [str(arm.recipe.measure.settings["reward"]) for arm in arms] == ["length_penalty()"] * 2
+
+
 def test_a_reward_that_verifies_answers_and_rewards_that_differ_leave_the_measures_as_they_are():
     usual = {name: (made := registry.build(name).measure) and made.name for name in ("grpo", "rloo")}
     assert measures(arms_of(["grpo", "rloo"], reward="correct() + 0.1 * length_penalty()")) == usual

@@ -77,17 +77,21 @@ def rates(
         for rate in values:
             runs_at = [found[i] for i, (s, r, _) in enumerate(work) if (s, r) == (side, rate)]
             rows.append({"side": ("method", "baseline")[side], "name": method, "rate": rate, **_numbers(runs_at, claim, chosen_by)})
-    chosen: dict[str, float | None] = {}
-    tied: dict[str, list[float]] = {}
-    for side in dict.fromkeys(row["side"] for row in rows):
-        levels = {row["rate"]: row[chosen_by] for row in rows if row["side"] == side and row[chosen_by] is not None}
-        best = best_rates(levels, lower=chosen_by == claim.measure and claim.direction == "lower")
-        chosen[side] = middle(best) if best else None
-        tied |= {side: best} if len(best) > 1 else {}
+    best = _best_of_sides(rows, chosen_by, lower=chosen_by == claim.measure and claim.direction == "lower")
     return {
-        "name": name, "task": claim.task, "chosen_by": chosen_by, "seeds": list(seeds), "rates": rows, "chosen": chosen,
-        "tied": tied,
+        "name": name, "task": claim.task, "chosen_by": chosen_by, "seeds": list(seeds), "rates": rows,
+        "chosen": {side: middle(of) if of else None for side, of in best.items()},
+        "tied": {side: of for side, of in best.items() if len(of) > 1},
     }  # fmt: skip
+
+
+def _best_of_sides(rows: Sequence[Mapping[str, Any]], chosen_by: str, lower: bool) -> dict[str, list[float]]:
+    """The best rates of each side; none where every rate of it fails."""
+    levels: dict[str, dict[float, float]] = {row["side"]: {} for row in rows}
+    for row in rows:
+        if row[chosen_by] is not None:
+            levels[row["side"]][row["rate"]] = row[chosen_by]
+    return {side: best_rates(known, lower) for side, known in levels.items()}
 
 
 def best_rates(levels: Mapping[float, float], lower: bool = False) -> list[float]:

@@ -26,6 +26,8 @@ IN_PYTHON = (
     'build("grpo").but(reward=MINE + OTHER, name="shaped")])'
 )
 """How recipes with different rewards are compared, for a message."""
+OF_A_REWARD = ("own_reward", "mean_reward", "reward_and_kl")
+"""Measures whose leading number is `reward`, of whichever reward they are told."""
 UPDATE = {f.name for f in fields(Update)}
 ONE_REPLY, SELECTED = "pass@1", "accuracy"
 """The share of right answers: of a trained policy that replies once, and of a method that selects an answer without training."""
@@ -236,9 +238,10 @@ def measured_alike(arms: Sequence[Arm], task: Task) -> list[Arm]:
 
 
 def _measured(recipe: Recipe, shared: Reward | None, task: Task) -> Recipe:
-    paid = recipe if shared is None else recipe.but(reward=shared)
-    if shared is not None and is_own(paid, task):
-        return recipe.but(measure=measured(paid, task).measure)
+    if shared is not None and is_own(paid := recipe.but(reward=shared), task):
+        # what another reward pays goes by the same name
+        of_another = recipe.measure is not None and recipe.measure.name in OF_A_REWARD
+        return recipe.but(measure=measured(paid.but(measure=None) if of_another else paid, task).measure)
     by_verifier = measured(recipe.but(reward=None), task).measure
     return recipe.but(measure=None) if recipe.measure is not None and by_verifier is None else recipe
 

@@ -66,8 +66,8 @@ def _tell_what_decides(season: Season, world: World, task: Task) -> None:
     if world.reward is None or not is_own(season.recipe(league.member(league.baseline), world), task):
         return
     console.print(
-        f"note: the league decides by {league.outcome.says}, and not by your reward, which pays its members; by the reward itself, each "
-        "at its own rate, methods are compared with: rewardlab compare METHOD METHOD --task TASK --reward REWARD --rates 1e-6,1e-5",
+        f"note: the league decides by {league.outcome.says}, and not by your reward, which pays its members; by the reward itself, "
+        "each at its own rate, methods are compared with: rewardlab compare METHOD METHOD --task T --reward R --rates A,B,C",
         markup=False, highlight=False, soft_wrap=True,
     )  # fmt: skip
 

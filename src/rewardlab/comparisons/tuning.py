@@ -16,7 +16,6 @@ from rewardlab.comparisons.frontier import LOWER, axes
 from rewardlab.comparisons.plan import Plan
 from rewardlab.comparisons.ranges import is_count
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.own_reward import own_reward
 
 APART = 1000
 """From the first seed that is compared to the first on which a rate is chosen."""
@@ -40,7 +39,7 @@ def numbers_to_choose_by(plan: Plan, names: Mapping[str, Sequence[str]]) -> dict
     found = {}
     for arm in plan.trained if plan.rates else ():
         measure = arm.recipe.measure
-        by_reward = plan.measure == "reward" and measure is not None and measure.function is own_reward.function
+        by_reward = plan.measure == "reward" and measure is not None and measure.name == "own_reward"
         first = BY_REWARD if by_reward else CHOSEN_BY
         known = [name for name in (first, plan.measure) if name in names[arm.name]]
         if not known:

@@ -47,4 +47,4 @@ def told_replaced(recipe: Recipe) -> str:
 def _of_methods(recipe: Recipe) -> list[str]:
     """The parts of a recipe's reward that are in methods' own files."""
     parts = (part for part in (recipe.reward.walk() if recipe.reward else ()) if hasattr(part, "function"))
-    return list(dict.fromkeys(part.name for part in parts if part.function.__module__.startswith("rewardlab.methods.")))
+    return list(dict.fromkeys(part.name for part in parts if part.function.__module__.split(".")[:2] == ["rewardlab", "methods"]))
