@@ -135,7 +135,7 @@ def test_rates_that_nothing_tells_apart_are_said_and_the_middle_one_is_taken(tmp
     plan = Plan(tuple(arms_of(["grpo", "rloo"])), CONFIG, range(5), "pass@1", rates=(1e-4, 3e-4, 1e-3))
     chosen = tuned(plan, tmp_path, level_at(**{"auc.truth": {1e-4: 0.0, 3e-4: 0.0, 1e-3: 0.0}}))
     assert chosen.chosen == {"grpo": 3e-4, "rloo": 3e-4}
-    said = "nothing told the rates 0.0001, 0.0003, 0.001 of grpo apart: 0.0003, in the middle of them, was taken"
+    said = "nothing told the rates 0.0001, 0.0003, 0.001 of grpo apart: 0.0003 was taken, and suited it no better"
     assert said in comparison.notes(chosen, [])[0]
     # of two that are best, the lower; it is not said that it suits best
     chosen = tuned(plan, tmp_path, level_at(**{"auc.truth": {1e-4: 0.5, 3e-4: 0.5, 1e-3: 0.0}}))

@@ -238,9 +238,7 @@ def _show_rates(document: Mapping[str, Any]) -> None:
     chosen = ", ".join(f"{side} {rate:g}" for side, rate in document["chosen"].items() if rate)
     lines(f"best {document['chosen_by']}: {chosen}")
     for side, rates in document["tied"].items():
-        lines(
-            f"nothing told the rates {', '.join(f'{rate:g}' for rate in rates)} of the {side} apart: the one in the middle is named"
-        )
+        lines(f"nothing told the rates {', '.join(f'{rate:g}' for rate in rates)} of the {side} apart")
 
 
 def _signed(value: float | None) -> str:

@@ -170,8 +170,8 @@ def _at_the_edge(plan: Plan) -> list[str]:
 def _not_told_apart(plan: Plan) -> list[str]:
     """Methods that did equally well at several rates, as where nothing was learnt at any."""
     return [
-        f"nothing told the rates {', '.join(f'{rate:g}' for rate in rates)} of {name} apart: {plan.chosen[name]:g}, in the middle "
-        "of them, was taken, and suited it no better than the others."
+        f"nothing told the rates {', '.join(f'{rate:g}' for rate in rates)} of {name} apart: {plan.chosen[name]:g} was taken, "
+        "and suited it no better than the others."
         for name, rates in plan.tied.items()
         if name in plan.chosen
     ]
