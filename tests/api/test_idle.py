@@ -32,6 +32,9 @@ def test_rows_that_do_not_come_again_are_told_with_what_is_enough(rows):
         "hapo compares right replies with earlier ones to the same prompt, and 5 updates of 8 prompts visit each of 90 rows "
         "0.44 times, where 2 are needed: take --steps 23 or more, or 20 rows or fewer"
     )
+    # where not one row would be visited often enough, none is advised
+    assert few_visits(hapo, rows, RunConfig(steps=1)).endswith("take --steps 23 or more, or 4 rows or fewer")
+    assert few_visits(registry.build("hapo", {"problems": 1}), rows, RunConfig(steps=1)).endswith("take --steps 180 or more")
     # two visits each, and a little less
     assert few_visits(hapo, rows, RunConfig(steps=23)) == ""
     assert "90 rows 1.95 times" in few_visits(hapo, rows, RunConfig(steps=22))

@@ -57,7 +57,8 @@ def few_visits(recipe: Recipe, task: Task, config: RunConfig) -> str:
         return ""
     # rounded down, so that what is too few is not told as enough
     seen = math.floor(100 * steps * prompts / rows) / 100
+    fewer = steps * prompts // visits
     return (
         f"{misses}, and {steps} updates of {prompts} prompts visit each of {rows:,} rows {seen:g} times, where {visits} are "
-        f"needed: take --steps {math.ceil(visits * rows / prompts)} or more, or {steps * prompts // visits} rows or fewer"
+        f"needed: take --steps {math.ceil(visits * rows / prompts)} or more" + (f", or {fewer} rows or fewer" if fewer else "")
     )

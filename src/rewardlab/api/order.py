@@ -14,11 +14,12 @@ Result = TypeVar("Result")
 
 
 def in_order(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The function, which raises RewardlabError for an argument that is given twice, by its place and by its name, and for too many
-    by place: `train` takes model and task, and `search` the task alone.
+    """The function, which raises RewardlabError for an argument that is given twice, by its place and by its name, for too many by
+    place, and for one that is missing: `train` takes recipe, model and task, and `search` methods and task.
     """
     parameters = inspect.signature(function).parameters.values()
     placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    needed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
 
     @functools.wraps(function)
     def checked(*given: Given.args, **named: Given.kwargs) -> Result:
@@ -32,6 +33,9 @@ def in_order(function: Callable[Given, Result]) -> Callable[Given, Result]:
             )
         if len(given) > len(placed):
             raise RewardlabError(f"{order}: there is no place for {_shown(given[len(placed)])}; give it by its name")
+        if missing := [name for name in needed[len(given) :] if name not in named]:
+            others = f", and not as {' or '.join(f'{name}=' for name in named)}" if named else ""
+            raise RewardlabError(f"{order}: {' and '.join(missing)} must be given{others}")
         return function(*given, **named)
 
     return checked
