@@ -180,7 +180,8 @@ def test_labels_in_a_published_format_leave_out_what_it_cannot_hold():
     [
         ({"by": "guess"}, "'guess'"), ({"samples": 0}, "samples"), ({"format": "prm"}, "'prm'"), ({"splitter": "word"}, "'word'"),
         ({"temperature": 0}, "rollouts 1"), ({"judge": "embedded"}, "no effect on labels by monte-carlo"),
-        ({"splitter": "token"}, "'token'"), ({"task": None}, "nothing to label"),
+        ({"temperature": 0, "by": "consensus"}, "rollouts 1"), ({"splitter": "token"}, "'token'"),
+        ({"task": None}, "nothing to label"),
         ({"task": Task("bare", Listed([ask("1?", "1")]), (), "final_answer"), "by": "reference"}, "those of bare have none"),
     ],
 )  # fmt: skip
@@ -270,3 +271,31 @@ def test_a_served_judge_labels_within_its_budget_and_resumes_with_a_higher_one(t
         assert lines("p.jsonl") == found
         with pytest.raises(RewardlabError, match="made with other settings"):
             label_file("o.jsonl", solutions="in.jsonl", by="judge", judge=f"openai:{server.url}#other", judge_tokens=64, batch=3)
+
+
+def test_by_consensus_solutions_have_labels_only_where_judge_and_continuations_agree(policy, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("REWARDLAB_CACHE", str(tmp_path / "cache"))
+    write_solutions("s.jsonl", STEPPED)
+
+    # a random policy comes out right from no step, so that by its continuations the first step is wrong
+    def says(body: dict) -> str:
+        question = str(body["messages"])
+        return "I cannot say" if "Start with 6." in question else f"\\boxed{{{1 if 'Start with 3.' in question else 0}}}"
+
+    with serving(says) as server:
+        asked = {"solutions": "s.jsonl", "model": policy, "by": "consensus", "judge": server.name, "judge_tokens": 64, **SMALL}
+        document = label_file("o.jsonl", **asked)
+    found = lines("o.jsonl")
+    assert [row["labels"] for row in found] == [[0.0, None, None]] * 3 + [[None] * 3] + [[0.0, None, None]] * 2 + [[None] * 3]
+    assert found[3]["why"] == "the annotators disagree on the first wrong step: step 1, step 2"
+    assert "annotator 2 of 2 does not say" in found[6]["why"]
+    assert document["kept"] == pytest.approx(5 / 7)
+    assert (document["rows"], document["without_labels"], document["labelled_steps"]) == (7, 2, 5)
+    # two continuations of two steps of each, and a reply of the judge
+    assert document["completions"] == 7 * 2 * 2 + 7
+    label.show(document)
+    assert "kept" in capsys.readouterr().out
+    # what is not kept has no row in a format that cannot hold it
+    with serving(says) as server:
+        other = label_file("p.jsonl", **{**asked, "judge": server.name}, format="math-shepherd")
+    assert (other["rows"], other["unfit"], other["kept"]) == (5, 2, document["kept"])

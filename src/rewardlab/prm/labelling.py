@@ -1,4 +1,4 @@
-"""Step labels for solutions, sampled or from a file: by continuations, a judge, a tool or a reference (`labels.py`)."""
+"""Step labels for solutions, sampled or from a file: by continuations, a judge, both, a tool or a reference (`labels.py`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rewardlab.data.step_formats import AUTO, read_solutions, row_in
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
-from rewardlab.prm.labels import CONTINUED, VERIFIER, Labels, Solved, any_task, problem_in, solver_of
+from rewardlab.prm.labels import CONTINUED, JUDGED, VERIFIER, Labels, Solved, any_task, problem_in, solver_of
 from rewardlab.prm.training import problems_by_question
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS
@@ -42,7 +42,8 @@ def label_file(
     """Label the steps of solutions, and write them to `out` as JSON lines, a batch at a time; returns what was found and the cost.
 
     The solutions are sampled by the model on the task's training problems, or read from a file in any known format, whose problems
-    are found in the task by their text, for the answer. judge: the model that judges (by="judge"); None: the model itself.
+    are found in the task by their text, for the answer. judge: the model that judges (by="judge" or "consensus"); None: the model
+    itself.
     workers: "ray" or "ray:N", to label over a Ray cluster, with the same labels.
     settings: fields of Labels and of RunConfig (seed, device, max_new, prompt_column ...). A model is not needed where a file is
     labelled by tool, reference or another judge.
@@ -152,7 +153,8 @@ class Labeller:
                     kept.add(key, rows, before)
                 counts.update(before)
                 bar.advance(n=len(batch))
-        return {"by": self.labels.by, **_summary(counts), **self.facts}
+        kept = {"kept": _share_kept(counts)} if self.labels.by == "consensus" else {}
+        return {"by": self.labels.by, **_summary(counts), **kept, **self.facts}
 
     def _rows(self, solutions: Sequence[Solution], cost: Counter[str], first: int) -> tuple[list[str], Counter[str]]:
         """The rows of a batch, and what is counted."""
@@ -191,7 +193,7 @@ def _check_request(
         raise RewardlabError(f"labels by {labels.by} need a model: name one" + (", or a judge" if labels.by == "judge" else ""))
     if labels.by == "reference" and task is None:
         raise RewardlabError("labels by reference need the task whose problems have gold steps: name it")
-    if judge is not None and labels.by != "judge":
+    if judge is not None and labels.by not in JUDGED:
         raise RewardlabError(f"a judge has no effect on labels by {labels.by}")
 
 
@@ -230,6 +232,12 @@ def _summary(counts: Counter[str]) -> dict[str, Any]:
         "without_labels": counts["without_labels"], "unfit": counts["unfit"], "completions": counts[COMPLETIONS],
         "tokens_generated": counts["tokens_generated"], "prefix_tokens": counts[PREFIX_TOKENS],
     }  # fmt: skip
+
+
+def _share_kept(counts: Counter[str]) -> float | None:
+    """Of all solutions, those that have labels."""
+    solutions = counts["rows"] + counts["unfit"]
+    return 1 - counts["without_labels"] / solutions if solutions else None
 
 
 def _check_out(out: Path) -> None:

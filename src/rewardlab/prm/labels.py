@@ -17,6 +17,7 @@ from rewardlab.models.load import Policy, load_policy
 from rewardlab.policies.served import ServedPolicy
 from rewardlab.policies.text import TextPolicy
 from rewardlab.prm.training import solution_of_steps, written
+from rewardlab.rewards.consensus import consensus_steps
 from rewardlab.rewards.judged_steps import judged_steps
 from rewardlab.rewards.monte_carlo import COMPLETIONS, PREFIX_TOKENS, binary_search_steps, monte_carlo_steps
 from rewardlab.rewards.reward import Reward
@@ -28,8 +29,10 @@ from rewardlab.settings.domain import NOT_NEGATIVE, POSITIVE
 from rewardlab.tasks.sources import Listed
 from rewardlab.text.splitters import SPLITTERS
 
-CONTINUED = ("monte-carlo", "binary-search")
+CONTINUED = ("monte-carlo", "binary-search", "consensus")
 """The ways that go on from steps: they need a policy, and answers to judge the continuations by."""
+JUDGED = ("judge", "consensus")
+"""The ways that ask a judge."""
 BY: dict[str, Callable[[Labels], Reward]] = {
     "monte-carlo": lambda s: monte_carlo_steps(n=s.rollouts, temperature=s.temperature),
     "binary-search": lambda s: binary_search_steps(n=s.rollouts, temperature=s.temperature),
@@ -37,6 +40,7 @@ BY: dict[str, Callable[[Labels], Reward]] = {
         form=s.judge_form, votes=s.votes, max_new=s.judge_tokens, temperature=s.temperature if s.votes > 1 else 0.0,
         splitter=s.splitter,
     ),
+    "consensus": lambda s: consensus_steps(inner=(BY["monte-carlo"](s), BY["judge"](s))),
     "tool": lambda s: tool_steps(splitter=s.splitter),
     "reference": lambda s: correct_steps(splitter=s.splitter),
 }  # fmt: skip
@@ -104,14 +108,14 @@ def solver_of(
 
     Raises RewardlabError for a model that cannot be loaded, or writes no text.
     """
-    needs_model = samples or labels.by in CONTINUED or (labels.by == "judge" and judge is None)
+    needs_model = samples or labels.by in CONTINUED or (labels.by in JUDGED and judge is None)
     asked = task or any_task()
     policy = policy_of(model, config, asked) if needs_model else None
     if policy is not None and not isinstance(policy, TextPolicy | ServedPolicy):
         raise RewardlabError("labels are for solutions in text, and this model writes none")
     run = begin_run(Recipe(), NoModel() if policy is None else policy, asked, config)
     run.held_out = False
-    if labels.by == "judge":
+    if labels.by in JUDGED:
         named = judge is None or isinstance(judge, str)
         run.models["judge"] = (
             policy if judge is None else load_policy(str(judge), config.device, config.dtype, None, task) if named else judge

@@ -3,14 +3,17 @@
 rewardlab prm label --task arithmetic --by monte-carlo --rollouts 8 --out labels.jsonl
 rewardlab prm label --task train.jsonl --model runs/mine --by binary-search --samples 4 --out labels.jsonl
 rewardlab prm label --solutions processbench.json --by judge --judge smollm2 --out judged.jsonl
+rewardlab prm label --task train.jsonl --model runs/mine --by consensus --rollouts 8 --judge ORG/NAME --out kept.jsonl
 rewardlab prm label --solutions solved.jsonl --by tool --format math-shepherd --out checked.jsonl
 rewardlab prm label --solutions replies.jsonl --model ORG/NAME --splitter sentence --out labels.jsonl
 
 Solutions are in one of the formats below, or whole replies in a column `completion` or `response`, which --splitter cuts.
 
 By monte-carlo a step's label is the share of sampled continuations that come out right; by binary-search it is 1 before the first
-step after which none does, and 0 from there on. By judge, a model names the first wrong step; by tool, the equations in a step are
-checked; by reference, the steps are compared with the task's own. A step of which nothing is known has the label null.
+step after which none does, and 0 from there on. By judge, a model names the first wrong step; by consensus, solutions have labels
+only where the judge names the first step after which no continuation comes out right, and `kept` is their share; by tool, the
+equations in a step are checked; by reference, the steps are compared with the task's own. A step of which nothing is known has the
+label null.
 
 With --workers ray, processes of a Ray cluster sample and label; each loads the models, and the labels are the same.
 
@@ -32,7 +35,7 @@ from rewardlab.settings.domain import NOT_NEGATIVE, SHARE
 
 HELP = "label the steps of sampled or given solutions"
 FIELDS = ("task", "prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
-BY = ("monte-carlo", "binary-search", "judge", "tool", "reference")
+BY = ("monte-carlo", "binary-search", "judge", "consensus", "tool", "reference")
 SHOWN = 10
 
 
@@ -49,7 +52,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--splitter", metavar="NAME", help=text)
     text = "sampling temperature of solutions and continuations (default 1)"
     shared.number_flag(parser, "temperature", text, NOT_NEGATIVE, metavar="T")
-    judges = parser.add_argument_group("by a judge")
+    judges = parser.add_argument_group("by a judge, or by consensus with one")
     judges.add_argument("--judge", metavar="MODEL", help="the judge (default: the model itself)")
     text = "first: name the first wrong step; each: judge every step (default: first)"
     judges.add_argument("--judge-form", choices=("first", "each"), help=text)
