@@ -90,6 +90,7 @@ def test_the_share_kept_is_of_all_replies():
         replace(row_of("rdddd"), steps=(1, 2, 3, 4)),
         replace(row_of("rd"), steps=(1,)),
     ]
+
     @reward(steps=True)
     def all_right(trajectory):
         return [(at, 1.0) for at in trajectory.steps]
