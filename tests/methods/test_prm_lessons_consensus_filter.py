@@ -11,12 +11,13 @@ import torch
 from rows import row_of
 
 from rewardlab import registry
-from rewardlab.core import Outputs, Run, Score, Trajectory, ask
+from rewardlab.core import Outputs, Run, Score, Trajectory, ask, rollout
 from rewardlab.core.policy import TokenCount
 from rewardlab.core.trajectory import Turn
 from rewardlab.engine.collate import collate
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.methods.process.prm_lessons_consensus_filter import prm_lessons_consensus_filter
+from rewardlab.errors import RewardlabError
+from rewardlab.methods.process.prm_lessons_consensus_filter import check, kept_labels, prm_lessons_consensus_filter
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
 from rewardlab.runs.config import RunConfig
@@ -139,3 +140,41 @@ def test_what_is_asked_of_whom():
     assert [x.name for x in prm_lessons_consensus_filter().also] == ["judge", "prm"]
     # no judge is loaded where others annotate
     assert [x.name for x in prm_lessons_consensus_filter(annotators=(says(),)).also] == ["prm"]
+
+
+def test_labels_are_measured_among_the_replies_that_keep_them():
+    @rollout
+    def written(problems, run):
+        return [[replace(row_of("rddd"), steps=(1, 2, 3)) for _ in range(5)]]
+
+    right, second, third = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (1.0, 1.0, 0.0)
+    # two replies are right, and of a last one nothing is known
+    truth = says(right, right, second, third, (None,) * 3)
+    judge, shares = says(right, second, second, second, right), says(right, right, second, second, right)
+    measured = kept_labels(truth=truth, annotators={"judge": judge, "shares": shares}, rollout=written())
+    found = measured([ask("?")], Run(None))
+    # of 4 replies with a truth the judge clears one of two, and places one of two errors; they disagree on the second reply
+    assert found["kept.judge"] == found["kept.shares"] == 1.0
+    assert (found["cleared.judge"], found["located.judge"], found["f1.judge"]) == (0.5, 0.5, 0.5)
+    assert (found["cleared.shares"], found["located.shares"]) == (1.0, 0.5)
+    assert found["f1.shares"] == found["f1.consensus"] == pytest.approx(2 * 0.5 / 1.5)
+    assert (found["kept.consensus"], found["flawed.judge"]) == (0.75, 0.5)
+    assert found["flawed.consensus"] == pytest.approx(2 / 3)
+
+
+def test_nothing_kept_and_nothing_known():
+    @rollout
+    def written(problems, run):
+        return [[replace(row_of("rddd"), steps=(1, 2, 3))]]
+
+    apart = {"a": says((1.0, 1.0, 1.0)), "b": says((0.0,))}
+    found = kept_labels(truth=says((1.0, 0.0)), annotators=apart, rollout=written())([ask("?")], Run(None))
+    assert (found["kept.consensus"], found["f1.consensus"], found["flawed.consensus"]) == (0.0, 0.0, 0.0)
+    with pytest.raises(RewardlabError, match="does not judge"):
+        kept_labels(truth=says((None,)), annotators=apart, rollout=written())([ask("?")], Run(None))
+
+
+def test_what_its_check_measures():
+    task = registry.task("arithmetic", test_size=4)
+    found = check.by(task.test, Run(untrained(hidden=32, layers=1), max_new=6, seed=1, verify=ends_right()))
+    assert {check.measure, check.against, check.fault.number, check.judge.number} <= set(found)

@@ -29,13 +29,17 @@ def consensus_steps(groups: list[Group], run: Run, *, inner: tuple[Reward, ...],
     if not inner:
         raise RewardlabError("consensus_steps needs annotators: inner=(monte_carlo_steps(n=8), judged_steps(...))")
     rows_in_steps(groups, "consensus_steps")
-    tables = [part(groups, run) for part in inner]
-    found = [
-        [_agreed(t, [table[g][i] for table in tables], at, hard) for i, t in enumerate(group)] for g, group in enumerate(groups)
-    ]
+    found = agreed(groups, [part(groups, run) for part in inner], at, hard)
     kept = [not score.missing for row in found for score in row]
     run.log(KEPT, sum(kept) / len(kept) if kept else 0.0)
     return found
+
+
+def agreed(groups: list[Group], said: Sequence[Scores], at: float = 0.0, hard: bool = True) -> Scores:
+    """The same from what each annotator has said."""
+    return [
+        [_agreed(t, [scores[g][i] for scores in said], at, hard) for i, t in enumerate(group)] for g, group in enumerate(groups)
+    ]
 
 
 def first_error(t: Trajectory, said: Score, at: float) -> int | None:
