@@ -7,7 +7,8 @@
     of n replies: the one with the largest product of the chances of its steps
 
 Continuations measure what a policy will make of a prefix, not whether it is right: one that mends an error hides it, and one that
-fails later blames a right step. A judge errs for other reasons, so that what both say is mostly true.
+fails later blames a right step. A judge errs for other reasons, so that what both say is mostly true. What both say is also what is
+easy to say: replies with an error are dropped more often than others.
 
 Zhang et al. 2025, arXiv:2501.07301, the lessons of Qwen2.5-Math-PRM, by the paper's text: 6 to 8 replies to a problem, 8
 continuations of a step, hard labels with 0 as the threshold (2.1, 3.1.4), that steps after the first wrong one are left out (2.1),
