@@ -153,8 +153,8 @@ class Labeller:
                     kept.add(key, rows, before)
                 counts.update(before)
                 bar.advance(n=len(batch))
-        kept = {"kept": _share_kept(counts)} if self.labels.by == "consensus" else {}
-        return {"by": self.labels.by, **_summary(counts), **kept, **self.facts}
+        agreed = {"kept": _share_kept(counts)} if self.labels.by == "consensus" else {}
+        return {"by": self.labels.by, **_summary(counts), **agreed, **self.facts}
 
     def _rows(self, solutions: Sequence[Solution], cost: Counter[str], first: int) -> tuple[list[str], Counter[str]]:
         """The rows of a batch, and what is counted."""

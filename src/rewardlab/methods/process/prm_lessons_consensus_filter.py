@@ -65,7 +65,7 @@ def kept_labels(
     if all(place is None for place in gold):
         raise RewardlabError(f"kept_labels: {truth} does not judge the steps of the replies to {len(problems)} problems")
     said = {name: part(groups, run) for name, part in annotators.items()}
-    found = {}
+    found: dict[str, float] = {}
     for name, tables in {**{name: [scores] for name, scores in said.items()}, "consensus": list(said.values())}.items():
         labels = [s for row in agreed(groups, tables, at) for s in row]
         places = [first_error(t, s, at) for t, s in zip(rows, labels, strict=True)]
