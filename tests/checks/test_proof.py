@@ -169,7 +169,7 @@ def test_both_sides_see_the_same_problems_on_the_same_budget(tmp_path, monkeypat
 
 def test_answers_and_studies_are_runs_too(ladder, tmp_path):
     found = runs.run(job_of("best_of_n", CONFIG.but(seed=1, eval_problems=3), tmp_path / "no", {"n": 2})).numbers
-    assert {"accuracy", "pass@1", "tokens", "tokens_per_answer"} == found.keys()
+    assert {"accuracy", "pass@1", "pass@all", "tokens", "tokens_per_answer"} == found.keys()
     assert found["tokens_per_answer"] == pytest.approx(found["tokens"] / 3)
     assert runs.run(job_of("ladder", RunConfig(seed=4), "")).numbers == runs.study("ladder", 4) == {"height": 1.004, "depth": 0.25}
     with pytest.raises(RewardlabError, match="grpo is not a study; run it with: rewardlab train grpo"):
