@@ -5,8 +5,8 @@ python benchmarks/_process_rewards.py --folder /tmp/rewards --out results/proces
 Solutions hold redundant right lines, so that lines can be added without a mistake. A value head learns from true step labels: a
 redundant line is a right one. Then policies are trained on its rewards, alone or beside the verifier's, by REINFORCE on the rewards
 to go less the mean return of the group's other replies: the sum of the steps' rewards pays for further lines, and the cures are
-meant not to. Right answers are counted by the verifier. What the folder has already is not done again. About two minutes of one
-core for each reward and seed.
+meant not to (`rewardlab train reward_to_go --problems 8 --reward ...`). Right answers are counted by the verifier. What the folder
+has already is not done again. About two minutes of one core for each reward and seed.
 """
 
 from __future__ import annotations
@@ -52,13 +52,11 @@ def judge(folder: Path, problems: int, seed: int) -> Path:
 def trained(folder: Path, prm: Path, name: str, steps: int, seed: int) -> dict[str, Any]:
     """Right answers, tokens of a reply and the policy's own reward, over the first and the last tenth of training, a run."""
     from rewardlab import api, build
-    from rewardlab.credit.group import subtract_mean_return, whiten
-    from rewardlab.credit.value import to_go
     from rewardlab.registry.formula import read_reward
 
     out = folder / "runs" / f"{name.replace(' ', '-')}-{seed}"
     reward = read_reward(REWARDS[name].format(prm=f"prm:{prm}"))
-    recipe = build("grpo", {"problems": 8}).but(reward=reward, credit=to_go() >> subtract_mean_return() >> whiten())
+    recipe = build("reward_to_go", {"problems": 8}).but(reward=reward)
     if not (out / "summary.json").exists():
         api.train(recipe, task=TASK, out=out, steps=steps, seed=seed, device="cpu", eval_every=0, eval_problems=100)
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

@@ -9,9 +9,11 @@ import pytest
 from rewardlab import registry
 from rewardlab.api.idle import few_visits, lacking, tell_idle
 from rewardlab.api.inputs import task_of
+from rewardlab.api.step_rewards import paid_by_number
 from rewardlab.data.columns import Column, Data
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.catalogue import data_of
+from rewardlab.registry.formula import read_reward
 from rewardlab.runs.config import RunConfig
 
 
@@ -101,3 +103,36 @@ def test_it_is_told_in_the_plan(tmp_path, capfd):
 def test_idle_names_columns_that_are_described():
     with pytest.raises(RewardlabError, match="idle names hints, which is no column"):
         Data(answer="gold", hint=Column("a hint", optional=True), idle={"hints": "does nothing"})
+
+
+CLIPPED = 'correct() + prm_steps(model="prm:x", clip=0.5)'
+
+
+@pytest.mark.parametrize("method", ["grpo", "rloo", "dr_grpo", "gdpo"])
+def test_credit_that_pays_for_the_number_of_steps_is_told_with_the_way_out(method):
+    told = paid_by_number(registry.build(method).scored_by(read_reward(CLIPPED)))
+    assert told.startswith(f"the reward pays single steps (prm_steps), and the credit of {method} (")
+    assert "the method reward_to_go is GRPO with these" in told
+
+
+@pytest.mark.parametrize("method", ["reward_to_go", "dapo+reward_to_go", "ppo", "reinforce_plus_plus"])
+def test_returns_less_one_number_are_not_told(method):
+    assert paid_by_number(registry.build(method).scored_by(read_reward(CLIPPED))) == ""
+
+
+def test_rewards_that_pay_no_step_and_a_methods_own_steps_are_not_told():
+    grpo = registry.build("grpo")
+    for written in ("correct()", 'prm_score(model="prm:x")', 'aggregate(prm_steps(model="prm:x"), by="min")'):
+        assert paid_by_number(grpo.scored_by(read_reward(written))) == ""
+    # a gate and a named reward are terms of their own
+    assert "(correct>>prm_steps)" in paid_by_number(grpo.scored_by(read_reward('correct() >> prm_steps(model="prm:x")')))
+    own = 'signed(prm_steps(model="prm:x")).named("correct_steps") + correct()'
+    assert "(correct_steps)" in paid_by_number(grpo.scored_by(read_reward(own)))
+    # PURE has a chain for steps of this name, which sums first
+    assert paid_by_number(registry.build("pure_min_form").scored_by(read_reward(own))) == ""
+    assert paid_by_number(registry.build("orcust")) == ""
+
+
+def test_it_is_told_before_the_first_step(rows, capsys):
+    tell_idle(registry.build("grpo").scored_by(read_reward(CLIPPED)), rows, RunConfig(steps=5))
+    assert "warning: the reward pays single steps" in capsys.readouterr().err

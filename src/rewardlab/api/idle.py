@@ -1,6 +1,6 @@
 """Whether a task or a run leaves a method idle: rows lack the column that it is about, or do not come again where it learns from
 earlier visits, or all steps are its first stage. It runs all the same, as another method does, and would be compared as if it had
-been at work."""
+been at work. Beside these, whether its credit pays for the number of steps (`step_rewards.py`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sized
 from rewardlab import registry
 from rewardlab.api.checking import settings_of
 from rewardlab.api.stages import first_stage_alone
+from rewardlab.api.step_rewards import paid_by_number
 from rewardlab.core import Recipe, Task
 from rewardlab.data.columns import Data
 from rewardlab.runs.config import RunConfig
@@ -19,10 +20,10 @@ from rewardlab.util.ranks import is_first
 
 
 def tell_idle(recipe: Recipe, task: Task, config: RunConfig) -> None:
-    """Print what a method does not do on these rows in a run of so many updates."""
+    """Print what a method does not do on these rows in a run of so many updates, and what it does to rewards of steps."""
     if not is_first():
         return
-    told_of = (*lacking(recipe, task), few_visits(recipe, task, config), *first_stage_alone(recipe, config))
+    told_of = (*lacking(recipe, task), few_visits(recipe, task, config), *first_stage_alone(recipe, config), paid_by_number(recipe))
     for told in filter(None, told_of):
         console.print(f"warning: {told}", highlight=False, markup=False, soft_wrap=True)
 

@@ -46,11 +46,13 @@ def prm_steps(
     """At the end of each step, its chance of being right by a process reward model: dense rewards.
 
     The sum of such rewards grows with every further step, which a policy soon finds out. Two cures (Gao et al. 2024,
-    arXiv:2410.15115): clip pays min(r - clip, 0), so that right steps earn nothing and padding neither; delta pays r_k - r_{k+1},
-    at the last step r itself, so that what a reply earns in all is its first step's r, however many follow. They were published
-    beside an outcome reward, `correct() + prm_steps(...)`: alone, a reply without steps loses nothing by them. A gate,
-    `correct() >> prm_steps(...)`, is no cure: among right replies longer ones still earn more (results/process/rewards.json).
-    Another is the minimum in place of the sum (the method pure_min_form).
+    arXiv:2410.15115): clip pays min(r - clip, 0), so that right steps are paid nothing and padding neither; delta pays r_k -
+    r_{k+1}, at the last step r itself, so that what a reply is paid in all is its first step's r, however many follow. That holds
+    of returns, as under the method reward_to_go, PPO or REINFORCE++: where credit centres every step, as in GRPO, RLOO and Dr.
+    GRPO, a step that is paid 0 earns minus the mean of the others (`train` warns). They were published beside an outcome reward,
+    `correct() + prm_steps(...)`: alone, a reply without steps loses nothing by them. A gate, `correct() >> prm_steps(...)`, is no
+    cure: among right replies longer ones still earn more (results/process/rewards.json). Another is the minimum in place of the sum
+    (the method pure_min_form).
     model, splitter: as in `prm_score`. Steps end where the splitter says, unless the rollout has marked them. A reply that the
     model cannot read, and one whose text has another number of steps than its tokens, get no verdict.
     """
