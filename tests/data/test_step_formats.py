@@ -93,9 +93,22 @@ def test_whole_replies_are_cut_into_steps_that_have_no_labels_yet(tmp_path):
         write_solutions(tmp_path / "out.jsonl", [found], "response")
 
 
-def test_a_prompt_of_several_turns_is_refused_and_says_what_to_do(tmp_path):
-    turns = [{"role": r, "content": "x"} for r in ("user", "assistant", "user")]
-    with pytest.raises(RewardlabError, match=r"line 1: a `prompt` of messages .* not user, assistant, user: write several turns"):
+def test_a_prompt_of_messages_is_read_whole(tmp_path):
+    def prompt(*turns):
+        row = {"prompt": [{"role": role, "content": text} for role, text in turns], "steps": ["a"]}
+        return next(iter(read_solutions(saved(tmp_path / "x.jsonl", row)))).prompt
+
+    assert prompt(("system", "Be brief."), ("user", "1+1?")) == "Be brief.\n\n1+1?"
+    turns = (("user", "1+1?"), ("assistant", "2"), ("user", "And 2+2?"))
+    assert prompt(*turns) == "User: 1+1?\n\nAssistant: 2\n\nUser: And 2+2?"
+    assert prompt(("system", "Be brief."), *turns) == "Be brief.\n\nUser: 1+1?\n\nAssistant: 2\n\nUser: And 2+2?"
+
+
+def test_a_prompt_that_ends_with_a_reply_is_refused(tmp_path):
+    turns = [{"role": r, "content": "x"} for r in ("user", "assistant")]
+    with pytest.raises(
+        RewardlabError, match=r"line 1: a `prompt` of messages ends with what is to be answered, .* user, assistant"
+    ):
         list(read_solutions(saved(tmp_path / "x.jsonl", {"prompt": turns, "steps": ["a"]})))
 
 

@@ -18,7 +18,7 @@ from rewardlab.data.step_formats import read_solutions, write_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.prm.labels import BY
-from rewardlab.prm.training import written
+from rewardlab.prm.training import problems_by_question, written
 from rewardlab.rewards import monte_carlo
 from rewardlab.tasks.sources import Listed
 
@@ -139,6 +139,13 @@ def test_problems_of_a_file_are_found_in_the_task_by_their_text():
     assert (first.labels, first.right, first.answer) == ((1.0, 1.0), True, "3")
     assert (second.labels, second.right, second.answer) == ((0.0, 0.0), False, "4")
     assert (third.labels, third.right, third.answer) == ((None,), None, None)
+
+
+def test_problems_with_a_system_message_are_found_with_it_and_without():
+    problem = ask("Start with 1. Add 2.", "3", system="Count.", steps=["1+2=3"])
+    task = Task("sums", Listed([problem]), (problem,), "final_answer", max_new=6)
+    for text in ("Start with 1. Add 2.", "Count.\n\nStart with 1. Add 2."):
+        assert problems_by_question(task, 1)[text] is problem
 
 
 def test_continuations_need_answers_and_go_on_from_exact_steps(policy):

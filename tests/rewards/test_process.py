@@ -7,11 +7,12 @@ import json
 import pytest
 
 from rewardlab import api, build, registry
-from rewardlab.core import Learner, Recipe, Run, Trajectory, Turn, ask
+from rewardlab.core import Learner, Message, Problem, Recipe, Run, Trajectory, Turn, ask
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.prm import load_scorer
+from rewardlab.prm.training import solution_of_steps
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.process import doubted_steps, prm_score, prm_steps
 from rewardlab.runs.config import RunConfig
@@ -103,6 +104,28 @@ def test_cures_bound_what_padding_earns(prm, policy):
     # what a reply earns is its first step's chance, however many follow
     first = load_scorer(str(prm), "cpu").score([("Start with 7.", ["7+5=12"])])[0][0]
     assert totals(delta=True) == pytest.approx([first, first], abs=1e-5)
+
+
+TURNS = (Message("user", "Start with 7."), Message("assistant", "Yes?"), Message("user", "Add 5."))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "read"),
+    [
+        ((Message("system", "Count."), Message("user", "Start with 7.")), "Count.\n\nStart with 7."),
+        (TURNS, "User: Start with 7.\n\nAssistant: Yes?\n\nUser: Add 5."),
+    ],
+)
+def test_it_reads_the_whole_prompt_as_it_learns_it(prm, policy, prompt, read):
+    problem, text = Problem(prompt, "12"), "7+5=12\nAnswer: 12"
+    (before,) = policy.read([Trajectory(problem)], [prompt])
+    rows = [mark(t, "newline", policy.pieces) for t in policy.write([before], [text])]
+    as_learnt = load_scorer(str(prm), "cpu").score([(read, text.split("\n"))])[0]
+    paid = prm_steps(model=f"prm:{prm}")([rows], Run(policy))[0][0]
+    assert [r for _, r in paid.steps] == pytest.approx(as_learnt, abs=1e-5)
+    assert prm_score(model=f"prm:{prm}")([rows], Run(policy))[0][0].value == pytest.approx(as_learnt[-1], abs=1e-5)
+    # labels are written for the same text
+    assert solution_of_steps(rows[0], paid, None, "newline", {}).prompt == read
 
 
 def test_a_reply_that_cannot_be_read_has_no_verdict(prm, policy):

@@ -7,7 +7,7 @@ import pytest
 from served_model import serving
 
 from rewardlab import registry
-from rewardlab.core import Run, Trajectory, Turn, ask
+from rewardlab.core import Message, Problem, Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_reward
 from rewardlab.rewards.reward import reward
@@ -95,3 +95,15 @@ def test_a_server_that_says_nothing_of_use_leaves_the_preference():
 def test_a_model_that_is_not_served_is_refused():
     with pytest.raises(RewardlabError, match="openai:"):
         verified_preference(model="policy")
+
+
+def test_a_conversation_is_judged_whole():
+    turns = (Message("user", SHORT), Message("assistant", "Hi"), Message("user", "Again."))
+    group = [
+        Trajectory(Problem(turns), (Turn("policy", np.zeros(1, np.int64), text=text),), "end")
+        for text in ("Hello", "Hello to you all")
+    ]
+    with serving(agent) as server:
+        scores = verified_preference(model=server.name, preference=length())([group], Run(None))
+    # the constraint was said in the first turn
+    assert [s.terms["form"].value for s in scores[0]] == [1.0, 0.5]

@@ -8,6 +8,7 @@ A row of a file of them:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,9 +61,9 @@ def solution_of(row: Row, place: str = "") -> Solution:
 
 
 def prompt_of(value: Any, where: str = "") -> str:
-    """A prompt as one text: it itself, or of messages (`conversations.py`) what the user asks, after what the system says.
+    """A prompt as one text: it itself, or messages (`conversations.py`) as `asked` joins them.
 
-    Raises RewardlabError for what is neither, and for messages of several turns.
+    Raises RewardlabError for what is neither, and for messages that end with what a model said.
     """
     messages = decoded(value)
     if isinstance(messages, str):
@@ -70,12 +71,23 @@ def prompt_of(value: Any, where: str = "") -> str:
     if not is_conversation(messages):
         raise RewardlabError(f"{where}a solution needs a text, or messages, as its `prompt`, and has {value!r:.60}")
     roles = [role_of(first_of(m, WHO), f"{where}`prompt`") for m in messages]
-    if roles not in (["user"], ["system", "user"]):
+    if "user" not in roles or roles[-1] not in ("user", "tool"):
         raise RewardlabError(
-            f"{where}a `prompt` of messages is one of the user's, after one of the system's if there is one, and not "
-            f"{', '.join(roles)}: write several turns as one text"
+            f"{where}a `prompt` of messages ends with what is to be answered, and not with {', '.join(roles)}: the reply is in `steps`"
         )
-    return "\n\n".join(text_in(first_of(m, WHAT)) for m in messages)
+    return asked([(role, text_in(first_of(m, WHAT))) for role, m in zip(roles, messages, strict=True)])
+
+
+def asked(messages: Sequence[tuple[str, str]]) -> str:
+    """What a scorer of steps reads before the steps: of (role, text) pairs the system's text and the question, an empty line between
+    them; of a longer conversation all turns, each after who says it.
+
+    The same text wherever a scorer learns, is measured, pays or searches.
+    """
+    system = [text for role, text in messages if role == "system"]
+    said = [(role, text) for role, text in messages if role != "system"]
+    turns = [text for _, text in said] if len(said) < 2 else [f"{role.capitalize()}: {text}" for role, text in said]
+    return "\n\n".join([*system, *turns])
 
 
 def row_of(solution: Solution) -> Row:

@@ -30,6 +30,7 @@ from rewardlab.prm.head import chat_prompt, steps_after
 from rewardlab.prm.load import FILE
 from rewardlab.prm.saving import token_classifier
 from rewardlab.report.model_card import card
+from rewardlab.rewards.process import asked_of
 from rewardlab.rewards.recorded import step_labels
 from rewardlab.rewards.steps import step_texts
 from rewardlab.rollouts.labelled import labelled
@@ -256,7 +257,7 @@ def written(solutions: Sequence[Solution], problems: Sequence[Problem], policy: 
     """
     texts = [_texts(solution) for solution in solutions]
     if policy is None:
-        prompts = [Trajectory(problem, (Turn(None, np.zeros(1, np.int64), text=problem.question),)) for problem in problems]
+        prompts = [Trajectory(problem, (Turn(None, np.zeros(1, np.int64), text=asked_of(problem)),)) for problem in problems]
         turns = iter(Turn("policy", np.zeros(1, np.int64), text=text) for of in texts for text in of)
     else:
         prompts = policy.read([Trajectory(problem) for problem in problems], [problem.prompt for problem in problems])
@@ -291,10 +292,12 @@ def solution_of_steps(t: Trajectory, score: Score, right: bool | None, splitter:
     if all(label is None for label in labels):
         known["why"] = score.why or "no step was judged"
     answer = None if t.problem.answer is None else str(t.problem.answer)
-    return Solution(t.problem.question, tuple(texts), tuple(labels), right, answer, known)
+    return Solution(asked_of(t.problem), tuple(texts), tuple(labels), right, answer, known)
 
 
 def problems_by_question(task: Task, n: int) -> dict[str, Problem]:
-    """The problems of a task by their text: all of a file's, of an endless source the first n; and those held out."""
+    """The problems of a task by their text, with what else their prompts say and without: all of a file's, of an endless source the
+    first n; and those held out."""
     train = task.train.problems if isinstance(task.train, Listed) else [task.train[i] for i in range(n)]
-    return {problem.question.strip(): problem for problem in [*task.test, *train]}
+    problems = [*task.test, *train]
+    return {p.question.strip(): p for p in problems} | {asked_of(p).strip(): p for p in problems}

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from rewardlab.core import Group, Run, Score, Scores, Term, Trajectory
+from rewardlab.core import Group, Problem, Run, Score, Scores, Term, Trajectory
+from rewardlab.data.solutions import asked
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import Share
@@ -104,12 +105,17 @@ def _cut(t: Trajectory, splitter: str) -> list[str]:
 
 def _judged(groups: list[Group], texts: list[list[list[str]]], scorer: Any) -> list[list[list[float] | str]]:
     """For each rollout its steps' chances, or why there are none. Equal solutions are scored once."""
-    keys = [[(t.problem.question, tuple(x)) for t, x in zip(*pair, strict=True)] for pair in zip(groups, texts, strict=True)]
+    keys = [[(asked_of(t.problem), tuple(x)) for t, x in zip(*pair, strict=True)] for pair in zip(groups, texts, strict=True)]
     different = list(dict.fromkeys(key for row in keys for key in row))
     refused = {key: why for key in different if (why := _why_not(scorer, *key))}
     read = [key for key in different if key not in refused]
     chances = dict(zip(read, scorer.score(read), strict=True)) if read else {}
     return [[refused[key] if key in refused else chances[key] for key in row] for row in keys]
+
+
+def asked_of(problem: Problem) -> str:
+    """The whole prompt of a problem as the text that scorers of steps learn from: its system message and all its turns."""
+    return asked([(message.role, message.text) for message in problem.prompt])
 
 
 def _why_not(scorer: Any, prompt: str, steps: tuple[str, ...]) -> str:

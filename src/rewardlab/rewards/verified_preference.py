@@ -12,6 +12,7 @@ from rewardlab.clients.endpoint import PREFIX, endpoint_of, is_served
 from rewardlab.clients.messages import Failure, Request
 from rewardlab.core import Group, Run, Score, Scores, Term
 from rewardlab.errors import RewardlabError
+from rewardlab.judges.forms import conversation
 from rewardlab.rewards.judge import judge
 from rewardlab.rewards.reward import Reward, reward
 from rewardlab.sandbox import Limits, ProgramRun, Sandbox
@@ -116,7 +117,7 @@ def verified_preference(
         return ["" if isinstance(reply, Failure) else reply.text for reply in replies]
 
     liked = (preference or judge(model=model, max_new=max_new))(groups, run)
-    routes = ask([filled(ROUTE, prompt=group[0].problem.question) for group in groups])
+    routes = ask([filled(ROUTE, prompt=conversation(group[0].problem)) for group in groups])
     formed = [_form(group, ask) if "[[A]]" in route else None for group, route in zip(groups, routes, strict=True)]
     known = [_facts(group, ask, passages) if "[[B]]" in route else None for group, route in zip(groups, routes, strict=True)]
     if run is not None and groups:
@@ -144,7 +145,7 @@ def _sum(liked: Score, formed: float, known: float, form: float, facts: float) -
 
 def _form(group: Group, ask: Ask) -> list[float] | None:
     """Of the constraints of the prompt, the share that each reply keeps; None where no function could be written."""
-    prompt = group[0].problem.question
+    prompt = conversation(group[0].problem)
     constraints = _texts(ask([filled(CONSTRAINTS, prompt=prompt)])[0])[:MOST]
     functions = _functions(prompt, constraints, ask)
     if not functions:
@@ -187,7 +188,7 @@ def _texts(said: str) -> list[str]:
 
 def _facts(group: Group, ask: Ask, column: str) -> list[float] | None:
     """The mean score for facts of each reply in its comparisons with its neighbours; 1/2 without one. None: nothing compared."""
-    n, prompt = len(group), group[0].problem.question
+    n, prompt = len(group), conversation(group[0].problem)
     near = sorted({(min(i, (i + 1) % n), max(i, (i + 1) % n)) for i in range(n) if n > 1})
     pairs = [(a, b) for a, b in near if group[a].reply != group[b].reply]
     texts = [{"first": group[a].reply, "second": group[b].reply} for a, b in pairs]
