@@ -107,7 +107,7 @@ def test_a_prompt_of_messages_is_read_whole(tmp_path):
 def test_a_prompt_that_ends_with_a_reply_is_refused(tmp_path):
     turns = [{"role": r, "content": "x"} for r in ("user", "assistant")]
     with pytest.raises(
-        RewardlabError, match=r"line 1: a `prompt` of messages ends with what is to be answered, .* user, assistant"
+        RewardlabError, match=r"line 1: a `prompt` of messages ends with what is to be answered, not as user, assistant"
     ):
         list(read_solutions(saved(tmp_path / "x.jsonl", {"prompt": turns, "steps": ["a"]})))
 

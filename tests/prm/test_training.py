@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.prm import load_scorer
+from rewardlab.prm.held_out import halves, notes
 from rewardlab.prm.training import _of_its_own, solutions_task
 from tests.helpers.checkpoints import checkpoint
 
@@ -78,6 +80,58 @@ def test_a_model_made_here_is_saved_as_the_reference_of_its_implicit_rewards(tmp
     assert found["held_out"] > 0
 
 
+def test_an_untrained_model_that_was_best_is_told_in_the_output_and_on_the_card(base, tmp_path, capsys):
+    # of held-out problems all labels are turned round: whatever is learnt is worse there than nothing
+    held = {s.prompt for s in solutions_task(SOLUTIONS, 0.3, 0)[1]}
+    turned = [replace(s, labels=tuple(1 - x for x in s.labels)) if s.prompt in held else s for s in SOLUTIONS]
+    turned = [replace(s, steps=("yes", "no"), labels=(0.0, 1.0) if s.prompt in held else (1.0, 0.0)) for s in turned]
+    found = api.train_scorer(turned, base, tmp_path / "prm", lr=1e-2, **{**QUICK, "steps": 6})
+    assert "untrained" in found["warning"]
+    assert "no better than chance" in found["warning"]
+    assert "**Warning**: no evaluation was above" in (tmp_path / "prm" / "README.md").read_text()
+    assert "warning: no evaluation was above" in capsys.readouterr().err
+
+
+def test_a_judge_that_learnt_nothing_or_the_opposite_is_told():
+    few = {"steps": {"auc": 0.5, "n": 20}}
+    # a tie with the untrained head is not step 0: its AUC alone tells of it
+    assert "AUC of held-out steps is 0.50, where chance is .50: " in notes({"step": 3}, few, SOLUTIONS[:4], True)["warning"]
+    assert "the wrong way round" in notes({"step": 3}, {"steps": {"auc": 0.31, "n": 500}}, SOLUTIONS[:4], True)["warning"]
+    said = notes({"step": 3}, {"steps": {"auc": 0.8, "n": 500}}, SOLUTIONS[:40], False)
+    assert said == {"note": "the step of training that is saved was chosen by 40 other held-out solutions"}
+    note = notes({"step": 3}, few | {"steps": {"auc": 0.8, "n": 20}}, SOLUTIONS[:4], True)["note"]
+    assert note.endswith(
+        "the same 4 solutions, so that these figures flatter it; 20 steps with a label are few: the figures are rough"
+    )
+
+
+def test_the_solutions_that_choose_the_step_are_not_those_that_are_measured():
+    many = [Solution(f"{k} + 2 = ?", ("a",), (1.0,)) for k in range(100) for _ in range(2)]
+    chosen_by, measured = halves(many)
+    assert len(chosen_by) + len(measured) == 200
+    assert min(len(chosen_by), len(measured)) >= 50
+    assert not {s.prompt for s in chosen_by} & {s.prompt for s in measured}
+    few = many[:39]
+    assert halves(few) == (few, few)
+    # one problem alone cannot be parted
+    assert halves([many[0]] * 60) == ([many[0]] * 60, [many[0]] * 60)
+
+
+def test_the_figures_are_of_problems_that_chose_nothing(base, tmp_path):
+    many = [replace(s, prompt=f"{s.prompt} {k}") for k in range(4) for s in SOLUTIONS]
+    found = api.train_scorer(many, base, tmp_path / "prm", **QUICK)
+    kept = solutions_task(many, 0.3, 0)[1]
+    assert len(kept) >= 40
+    assert (found["held_out"], found["chosen_by"]) == tuple(len(x) for x in reversed(halves(kept)))
+    document = json.loads((tmp_path / "prm.run" / "summary.json").read_text())
+    assert document["best"]["step_auc"] != found["steps"]["auc"]
+    card = (tmp_path / "prm" / "README.md").read_text()
+    assert f"was chosen by {found['chosen_by']} other held-out solutions" in card
+    # what it recommends is what docs/tutorials/process_rewards.md measured as the best
+    assert """--reward 'correct() + prm_steps(model="prm:prm", clip=0.5)'""" in card
+    assert "--reward prm:" not in card
+
+
 def test_a_run_that_was_stopped_goes_on(base, tmp_path):
     (tmp_path / "blocked").mkdir()
     first = api.train_scorer(SOLUTIONS, base, tmp_path / "a", run=tmp_path / "run", **QUICK)
@@ -125,7 +179,7 @@ def test_solutions_that_the_model_cannot_read_are_left_out_and_counted(base, tmp
     long = [Solution(s.prompt, s.steps * 400, s.labels * 400) for s in SOLUTIONS[::7]]
     found = api.train_scorer([*SOLUTIONS, *long], base, tmp_path / "prm", kind=kind, **QUICK)
     assert found["too_long"] == len(long)
-    assert found["trained_on"] + found["held_out"] == len(SOLUTIONS)
+    assert found["trained_on"] + found["held_out"] + found["chosen_by"] == len(SOLUTIONS)
 
 
 def test_alternatives_are_learnt_from_by_their_last_step_and_what_is_left_out_is_counted(base, tmp_path):
@@ -140,10 +194,10 @@ def test_alternatives_are_learnt_from_by_their_last_step_and_what_is_left_out_is
     (tmp_path / "prm800k.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = api.train_scorer(tmp_path / "prm800k.jsonl", base, tmp_path / "prm", **QUICK)
     # the solution itself, one alternative to its first step and two to its second
-    assert found["trained_on"] + found["held_out"] == 4 * 40 - 1
+    assert found["trained_on"] + found["held_out"] + found["chosen_by"] == 4 * 40 - 1
     assert found["with_an_empty_step"] == 1
     task, _ = solutions_task([_of_its_own(s) for s in read_solutions(tmp_path / "prm800k.jsonl", alternatives=True)], 0.1, 0)
     labels = sorted({tuple(p.meta["labels"]) for p in task.train.problems}, key=str)
     assert labels == [(0.0,), (1.0, 1.0), (None, 0.0), (None, 1.0)]
     own = api.train_scorer(tmp_path / "prm800k.jsonl", base, tmp_path / "own", alternatives=False, **QUICK)
-    assert (own["trained_on"] + own["held_out"], own["alternatives_left_out"]) == (39, 120)
+    assert (own["trained_on"] + own["held_out"] + own["chosen_by"], own["alternatives_left_out"]) == (39, 120)

@@ -73,14 +73,14 @@ def prompt_of(value: Any, where: str = "") -> str:
     roles = [role_of(first_of(m, WHO), f"{where}`prompt`") for m in messages]
     if "user" not in roles or roles[-1] not in ("user", "tool"):
         raise RewardlabError(
-            f"{where}a `prompt` of messages ends with what is to be answered, and not with {', '.join(roles)}: the reply is in `steps`"
+            f"{where}a `prompt` of messages ends with what is to be answered, not as {', '.join(roles)}: the reply is in `steps`"
         )
     return asked([(role, text_in(first_of(m, WHAT))) for role, m in zip(roles, messages, strict=True)])
 
 
 def asked(messages: Sequence[tuple[str, str]]) -> str:
-    """What a scorer of steps reads before the steps: of (role, text) pairs the system's text and the question, an empty line between
-    them; of a longer conversation all turns, each after who says it.
+    """What a scorer of steps reads before the steps, of (role, text) pairs: the system's text and the question, an empty line
+    between; of a longer conversation all turns, each after who says it.
 
     The same text wherever a scorer learns, is measured, pays or searches.
     """

@@ -27,6 +27,7 @@ from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, wo
 from rewardlab.prm.evaluation import evaluate_scorer
 from rewardlab.prm.generative import judged_chat, word_ids
 from rewardlab.prm.head import chat_prompt, steps_after
+from rewardlab.prm.held_out import halves, notes
 from rewardlab.prm.load import FILE
 from rewardlab.prm.saving import token_classifier
 from rewardlab.report.model_card import card
@@ -39,6 +40,7 @@ from rewardlab.runs.named import read_config
 from rewardlab.settings.domain import one_of
 from rewardlab.tasks.sources import Listed, Shuffled
 from rewardlab.util.files import new_folder
+from rewardlab.util.progress import console
 
 KINDS = ("head", "generative", "implicit")
 LOSSES = ("bce", "soft", "mse", "rank", "quantile")
@@ -68,6 +70,9 @@ def train_scorer(
     from there. settings: fields of RunConfig, such as steps, lora_rank, seed, device. Left out, and counted, are solutions that
     exceed the context, have an empty step, or no label.
 
+    Of 40 held-out solutions or more, those of half of the problems choose the step of training that is saved, and the others are
+    measured; of fewer all do both, and the figures flatter (`note`). `warning`: nothing was learnt, or worse than nothing.
+
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
     """
@@ -83,6 +88,8 @@ def train_scorer(
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
     fitting = [s for s in solutions if _usable(s) and _fits(s, kind, policy)]
     task, kept_out = solutions_task(fitting, test_share, config.seed)
+    chosen_by, measured_on = halves(kept_out)
+    task = replace(task, test=[_problem(s) for s in chosen_by])
     words = word_ids(policy.tokenizer) if kind == "generative" else ()
     shape = {"zeta": zeta, "tau": tau, "beta": beta}
     # a number, by which a run that is gone on with is known again
@@ -91,21 +98,28 @@ def train_scorer(
     done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
     counts = {"trained_on": len(fitting) - len(kept_out), **_left_out(solutions, fitting, passed_over)}
     of = str(data) if isinstance(data, str | Path) else "solutions"
-    found = _write(out, done, kept_out, config, {"model": model, "data": of, "kind": kind, "loss": loss, **counts}, shape)
+    about = {"model": model, "data": of, "kind": kind, "loss": loss, **counts}
+    found = _write(out, done, (chosen_by, measured_on), config, about, shape)
     return {"out": str(out), "run": str(done.out), **found}
 
 
 def _write(
-    out: Path, done: Result, kept_out: Sequence[Solution], config: RunConfig, about: dict[str, Any], shape: dict[str, float]
-) -> dict[str, Any]:
-    """Write what was trained, measured on what was kept out, with a model card that says so."""
+    out: Path, done: Result, kept_out: tuple[Sequence[Solution], Sequence[Solution]], config: RunConfig, about: dict[str, Any],
+    shape: dict[str, float],
+) -> dict[str, Any]:  # fmt: skip
+    """Write what was trained, measured on what was kept out, with a model card that says so.  kept_out: as `halves` gives them."""
+    chosen_by, measured_on = kept_out
     kind, model = about["kind"], about["model"]
     with new_folder(out) as new:
-        _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
+        exported = _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
         _save_reference(kind, model, config.device, new)
-        found = evaluate_scorer(str(new), kept_out, limit=MEASURED, device=config.device, dtype="float32")
-        (new / "README.md").write_text(card(out.name, about, shape, found), "utf-8")
-    return {**about, "held_out": found["solutions"], **{name: found[name] for name in ("first_error", "steps")}}
+        found = evaluate_scorer(str(new), measured_on, limit=MEASURED, device=config.device, dtype="float32")
+        told = notes(exported, found, chosen_by, chosen_by == measured_on)
+        (new / "README.md").write_text(card(out.name, about, shape, found | told), "utf-8")
+    if "warning" in told:
+        console.print(f"warning: {told['warning']}", highlight=False, markup=False, soft_wrap=True)
+    counts = {"held_out": found["solutions"], "chosen_by": 0 if chosen_by == measured_on else len(chosen_by)}
+    return {**about, **counts, **told, **{name: found[name] for name in ("first_error", "steps")}}
 
 
 def _read(data: str | Path | Sequence[Solution], format: str, alternatives: bool) -> tuple[list[Solution], int]:
@@ -219,16 +233,17 @@ def _made_here(model: str) -> bool:
     return kind in NAMES and (kind not in PACKAGED or bool(task))
 
 
-def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> None:
-    """Write the run's best model and how it reads solutions."""
+def _save(done: Result, kind: str, about: dict[str, Any], new: Path) -> dict[str, Any]:
+    """Write the run's best model and how it reads solutions; what `export` says of it."""
     whole = new / ".whole"
-    export(done.out, whole, dtype="float32")
+    exported = export(done.out, whole, dtype="float32")
     if kind == "head":
         token_classifier(whole, new)
     for file in [] if kind == "head" else whole.iterdir():
         file.rename(new / file.name)
     _remove(whole)
     (new / FILE).write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+    return exported
 
 
 def _save_reference(kind: str, model: str, device: str, new: Path) -> None:

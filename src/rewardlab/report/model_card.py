@@ -23,8 +23,10 @@ USE = {
 
 
 def card(name: str, about: Mapping[str, Any], settings: Mapping[str, float], found: Mapping[str, Any]) -> str:
-    """about: model, data, kind, loss, trained_on.  settings: of the loss and the kind.  found: figures on held-out problems."""
+    """about: model, data, kind, loss, trained_on.  settings: of the loss and the kind.  found: figures on held-out problems, with
+    `note` and `warning` of `prm/held_out.py`."""
     used = {"rank": ("zeta",), "quantile": ("tau",)}.get(about["loss"], ()) + (("beta",) if about["kind"] == "implicit" else ())
+    warning = f"**Warning**: {found['warning']}.\n\n" if found.get("warning") else ""
     how = "".join(f", {key} {settings[key]:g}" for key in used)
     return f"""---
 base_model: {about["model"]}
@@ -33,7 +35,7 @@ tags: [process-reward-model, rewardlab]
 
 # {name}
 
-A process reward model: it scores each step of a solution by its chance of being right.
+{warning}A process reward model: it scores each step of a solution by its chance of being right.
 
 - base model: {about["model"]}
 - data: {about["data"]}, {about["trained_on"]} solutions
@@ -41,8 +43,10 @@ A process reward model: it scores each step of a solution by its chance of being
 
 ## Use
 
+Steps are penalised beside a reward for the answer: the plain sum of their scores, prm:{name}, pays for every further step.
+
     rewardlab prm eval {name} --on FILE
-    rewardlab train grpo --task TASK --reward prm:{name}
+    rewardlab train reward_to_go --task TASK --reward 'correct() + prm_steps(model="prm:{name}", clip=0.5)'
 
     from rewardlab.prm import load_scorer
 
@@ -58,9 +62,10 @@ def _figures(loss: str, found: Mapping[str, Any]) -> str:
     figures = "\n".join(f"| {key.replace('_', ' ')} | {_shown(value)} |" for key, value in rows)
     bins = "\n".join(f"| {b['chance']:.3f} | {b['right']:.3f} | {b['n']} |" for b in found["reliability"])
     chance = "" if loss != "rank" else " This loss orders steps: its scores are no chances, whatever the table says."
+    note = f"\nNote: {found['note']}." if found.get("note") else ""
     return f"""## Held-out figures
 
-Of {found["solutions"]} solutions to problems that it was not trained on; a step is judged right above {found["threshold"]:g}.
+Of {found["solutions"]} solutions to problems that it was not trained on; a step is judged right above {found["threshold"]:g}.{note}
 
 | figure | value |
 | --- | --- |

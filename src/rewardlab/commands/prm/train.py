@@ -7,7 +7,9 @@ rewardlab prm train labelled.jsonl --model embedded:arithmetic:judge --out prm -
 after each step; implicit takes its log-ratio to what it was before. --loss: bce (labels rounded to right or wrong), soft (shares as
 they are), mse, rank (PQM: right steps above wrong ones, by a margin --zeta), quantile (the --tau quantile of the shares).
 
-A share of the problems is held out: the figures printed, and in the model card, are of these. Training writes a run with its report
+A share of the problems is held out: the figures printed, and in the model card, are of these. Of 40 held-out solutions or more,
+those of one half of the problems choose the step of training that is saved, and the figures are of the others; of fewer, all do
+both, and the figures flatter. A scorer that learnt nothing is saved with a warning. Training writes a run with its report
 in OUT.run; killed and called again, it resumes from there.
 """
 
