@@ -65,7 +65,7 @@ def models(folder: Path, seed: int) -> dict[str, Any]:
     from rewardlab import api
     from rewardlab.data.solutions import row_of
     from rewardlab.data.step_formats import read_solutions
-    from rewardlab.prm.training import solutions_task
+    from rewardlab.prm.rows import solutions_task
 
     _, others = solutions_task(list(read_solutions(folder / "true.jsonl")), 0.1, seed)
     test = folder / "test.jsonl"

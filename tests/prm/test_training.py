@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.prm import load_scorer
 from rewardlab.prm.held_out import halves, notes
-from rewardlab.prm.training import _of_its_own, solutions_task
+from rewardlab.prm.rows import hard, of_its_own, rounded, solutions_task
 from tests.helpers.checkpoints import checkpoint
 
 SOLUTIONS = [
@@ -196,8 +196,27 @@ def test_alternatives_are_learnt_from_by_their_last_step_and_what_is_left_out_is
     # the solution itself, one alternative to its first step and two to its second
     assert found["trained_on"] + found["held_out"] + found["chosen_by"] == 4 * 40 - 1
     assert found["with_an_empty_step"] == 1
-    task, _ = solutions_task([_of_its_own(s) for s in read_solutions(tmp_path / "prm800k.jsonl", alternatives=True)], 0.1, 0)
+    task, _ = solutions_task([of_its_own(s) for s in read_solutions(tmp_path / "prm800k.jsonl", alternatives=True)], 0.1, 0)
     labels = sorted({tuple(p.meta["labels"]) for p in task.train.problems}, key=str)
     assert labels == [(0.0,), (1.0, 1.0), (None, 0.0), (None, 1.0)]
     own = api.train_scorer(tmp_path / "prm800k.jsonl", base, tmp_path / "own", alternatives=False, **QUICK)
     assert (own["trained_on"] + own["held_out"] + own["chosen_by"], own["alternatives_left_out"]) == (39, 120)
+
+
+def test_shares_are_hard_labels_from_the_threshold_up(base, tmp_path, capsys):
+    one_of_four = replace(SOLUTIONS[0], labels=(0.25, 0.0))
+    # a step is right if one of its continuations is
+    assert hard(one_of_four, 0.01).labels == (1.0, 0.0)
+    assert hard(replace(one_of_four, labels=(None, 0.25)), 0.5).labels == (None, 0.0)
+    told = rounded([one_of_four, replace(one_of_four, labels=(0.75, 1.0))], "bce")
+    assert told.startswith("2 of 4 labels are shares between 0 and 1, and --loss bce rounds them at .5: 1 of them, such as 1 right")
+    assert rounded([one_of_four], "soft") == rounded(SOLUTIONS, "bce") == ""
+    shares = [replace(s, labels=tuple(0.25 * x for x in s.labels)) for s in SOLUTIONS]
+    found = api.train_scorer(shares, base, tmp_path / "hard", threshold=0.01, **QUICK)
+    # taken as they are no step would be right, and there would be no AUC
+    assert 0.5 < found["steps"]["right"] < 1
+    assert found["threshold"] == 0.01
+    assert "right from 0.01 up" in (tmp_path / "hard" / "README.md").read_text()
+    assert "shares between 0 and 1" not in capsys.readouterr().err
+    api.train_scorer(shares, base, tmp_path / "plain", **QUICK)
+    assert "warning: 90 of 120 labels are shares" in capsys.readouterr().err

@@ -39,8 +39,8 @@ def notes(exported: Mapping[str, Any], found: Mapping[str, Any], chosen_by: Sequ
     auc = found["steps"].get("auc")
     if exported.get("step") == 0:
         told.append(
-            "no evaluation was above the one before training: what is saved is the model as it began, untrained. Take more --steps, "
-            "another --lr, or more labels"
+            "no evaluation was above the one before training: what is saved is the model as it began, untrained. Take more "
+            "--steps, another --lr, or more labels"
         )
     if auc is not None and auc <= 0.5:
         told.append(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from rewardlab import registry
 from rewardlab.api.exporting import export
 from rewardlab.api.result import Result
 from rewardlab.api.training import resume, train
-from rewardlab.core import Learner, Message, Problem, Recipe, Score, Task, Trajectory, Turn, Update, uniform_of
+from rewardlab.core import Learner, Problem, Recipe, Score, Task, Trajectory, Turn, Update
 from rewardlab.data.solutions import Solution
-from rewardlab.data.step_formats import read_solutions
 from rewardlab.engine.rates import rate_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.labelled import labelled_steps
@@ -25,10 +23,10 @@ from rewardlab.models.checkpoint import NAMES, PACKAGED, absolute_name, parted
 from rewardlab.models.load import Policy, load_policy
 from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, words_of_steps
 from rewardlab.prm.evaluation import evaluate_scorer
-from rewardlab.prm.generative import judged_chat, word_ids
-from rewardlab.prm.head import chat_prompt, steps_after
-from rewardlab.prm.held_out import halves, notes
+from rewardlab.prm.generative import word_ids
+from rewardlab.prm.held_out import notes
 from rewardlab.prm.load import FILE
+from rewardlab.prm.rows import SEPARATOR, Lessons, lessons, read_labelled, rounded, solutions_task
 from rewardlab.prm.saving import token_classifier
 from rewardlab.report.model_card import card
 from rewardlab.rewards.process import asked_of
@@ -37,8 +35,8 @@ from rewardlab.rewards.steps import step_texts
 from rewardlab.rollouts.labelled import labelled
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import read_config
-from rewardlab.settings.domain import one_of
-from rewardlab.tasks.sources import Listed, Shuffled
+from rewardlab.settings.domain import POSITIVE_SHARE, one_of
+from rewardlab.tasks.sources import Listed
 from rewardlab.util.files import new_folder
 from rewardlab.util.progress import console
 
@@ -50,7 +48,7 @@ LEARNS: dict[str, dict[str, Any]] = {
     "implicit": {"loss_kind": "preference", "small_lr": 1e-4},
 }  # fmt: skip
 """By kind: which learning rate suits it (`engine/rates.py`)."""
-SEPARATOR, REFERENCE = "\n", "reference"
+REFERENCE = "reference"
 MEASURED = 500
 """Held-out solutions of which the model card tells."""
 
@@ -58,7 +56,7 @@ MEASURED = 500
 def train_scorer(
     data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
     lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
-    format: str = "auto", alternatives: bool = True, run: str | Path | None = None, **settings: Any,
+    format: str = "auto", alternatives: bool = True, threshold: float | None = None, run: str | Path | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
 
@@ -68,7 +66,8 @@ def train_scorer(
     `objectives/step_labels.py`. beta: of implicit. lr: None is what suits the model. problems: solutions in a batch. test_share:
     of the prompts, all of whose solutions are held out. run: the folder of the run (default: OUT.run); called again, it resumes
     from there. settings: fields of RunConfig, such as steps, lora_rank, seed, device. Left out, and counted, are solutions that
-    exceed the context, have an empty step, or no label.
+    exceed the context, have an empty step, or no label. threshold: a label from it up is right, and a lower one wrong; None: labels
+    are learnt as they are, where the loss takes shares, and from .5 up as right, where it does not.
 
     Of 40 held-out solutions or more, those of half of the problems choose the step of training that is saved, and the others are
     measured; of fewer all do both, and the figures flatter (`note`). `warning`: nothing was learnt, or worse than nothing.
@@ -76,39 +75,45 @@ def train_scorer(
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
     """
-    KIND.check("kind", kind)
-    LOSS.check("loss", loss)
-    out = Path(out)
-    if out.exists() and any(out.iterdir()):
-        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
-    solutions, passed_over = _read(data, format, alternatives)
+    _check(kind, loss, threshold, out := Path(out))
+    solutions, passed_over = read_labelled(data, format, alternatives, threshold)
+    warn("" if threshold is not None else rounded(solutions, loss))
     # no reply is sampled: no room is needed for one
     config = RunConfig(**{**settings, "model": model, "max_new": 1})
     solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
-    fitting = [s for s in solutions if _usable(s) and _fits(s, kind, policy)]
-    task, kept_out = solutions_task(fitting, test_share, config.seed)
-    chosen_by, measured_on = halves(kept_out)
-    task = replace(task, test=[_problem(s) for s in chosen_by])
-    words = word_ids(policy.tokenizer) if kind == "generative" else ()
+    learnt = lessons(solutions, passed_over, kind, policy, test_share, config.seed)
     shape = {"zeta": zeta, "tau": tau, "beta": beta}
     # a number, by which a run that is gone on with is known again
-    lr = rate_of(Update(lr=lr, **LEARNS[kind]), policy)
-    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
-    done = _trained(recipe, policy, task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    counts = {"trained_on": len(fitting) - len(kept_out), **_left_out(solutions, fitting, passed_over)}
-    of = str(data) if isinstance(data, str | Path) else "solutions"
-    about = {"model": model, "data": of, "kind": kind, "loss": loss, **counts}
-    found = _write(out, done, (chosen_by, measured_on), config, about, shape)
+    update = {"lr": rate_of(Update(lr=lr, **LEARNS[kind]), policy), "problems": problems}
+    recipe = scorer_recipe(kind, loss, words=word_ids(policy.tokenizer) if kind == "generative" else (), **update, **shape)
+    done = _trained(recipe, policy, learnt.task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
+    about = {"model": model, "data": str(data) if isinstance(data, str | Path) else "solutions", "kind": kind, "loss": loss}
+    about |= ({} if threshold is None else {"threshold": threshold}) | learnt.counts
+    found = _write(out, done, learnt, config, about, shape)
     return {"out": str(out), "run": str(done.out), **found}
 
 
+def _check(kind: str, loss: str, threshold: float | None, out: Path) -> None:
+    KIND.check("kind", kind)
+    LOSS.check("loss", loss)
+    if threshold is not None:
+        POSITIVE_SHARE.check("threshold", threshold)
+    if out.exists() and any(out.iterdir()):
+        raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
+
+
+def warn(told: str) -> None:
+    """Print a warning, unless it is empty."""
+    if told:
+        console.print(f"warning: {told}", highlight=False, markup=False, soft_wrap=True)
+
+
 def _write(
-    out: Path, done: Result, kept_out: tuple[Sequence[Solution], Sequence[Solution]], config: RunConfig, about: dict[str, Any],
-    shape: dict[str, float],
-) -> dict[str, Any]:  # fmt: skip
-    """Write what was trained, measured on what was kept out, with a model card that says so.  kept_out: as `halves` gives them."""
-    chosen_by, measured_on = kept_out
+    out: Path, done: Result, learnt: Lessons, config: RunConfig, about: dict[str, Any], shape: dict[str, float]
+) -> dict[str, Any]:
+    """Write what was trained, measured on what was kept out, with a model card that says so."""
+    chosen_by, measured_on = learnt.chosen_by, learnt.measured_on
     kind, model = about["kind"], about["model"]
     with new_folder(out) as new:
         exported = _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
@@ -116,74 +121,9 @@ def _write(
         found = evaluate_scorer(str(new), measured_on, limit=MEASURED, device=config.device, dtype="float32")
         told = notes(exported, found, chosen_by, chosen_by == measured_on)
         (new / "README.md").write_text(card(out.name, about, shape, found | told), "utf-8")
-    if "warning" in told:
-        console.print(f"warning: {told['warning']}", highlight=False, markup=False, soft_wrap=True)
+    warn(told.get("warning", ""))
     counts = {"held_out": found["solutions"], "chosen_by": 0 if chosen_by == measured_on else len(chosen_by)}
     return {**about, **counts, **told, **{name: found[name] for name in ("first_error", "steps")}}
-
-
-def _read(data: str | Path | Sequence[Solution], format: str, alternatives: bool) -> tuple[list[Solution], int]:
-    """The solutions, and how many alternatives were passed over."""
-    if not isinstance(data, str | Path):
-        return list(data), 0
-    passed_over: list[int] = []
-    found = read_solutions(data, format, alternatives=alternatives, passed_over=passed_over)
-    return [_of_its_own(s) for s in found], sum(passed_over)
-
-
-def _of_its_own(s: Solution) -> Solution:
-    """An alternative with the label of its last step alone: the steps before it are those of the solution that it is one to."""
-    before = s.meta.get("alternative")
-    return replace(s, labels=(None,) * before + s.labels[before:]) if isinstance(before, int) else s
-
-
-def _usable(s: Solution) -> bool:
-    return any(label is not None for label in s.labels) and all(step.strip() for step in s.steps)
-
-
-def _left_out(solutions: Sequence[Solution], fitting: Sequence[Solution], alternatives: int) -> dict[str, int]:
-    """How many solutions were not learnt from, by the reason, where there are any."""
-    labelled = [s for s in solutions if any(label is not None for label in s.labels)]
-    usable = sum(map(_usable, labelled))
-    counts = {
-        "too_long": usable - len(fitting), "with_an_empty_step": len(labelled) - usable,
-        "without_labels": len(solutions) - len(labelled), "alternatives_left_out": alternatives,
-    }  # fmt: skip
-    return {name: n for name, n in counts.items() if n}
-
-
-def _fits(s: Solution, kind: str, policy: Policy) -> bool:
-    """Whether the model can read the solution as it would be written for it."""
-    tokenizer = policy.tokenizer
-    if kind == "generative":
-        row = judged_chat(tokenizer, s.prompt, s.steps)
-    else:
-        row = steps_after(chat_prompt(tokenizer, _problem(s).prompt), tokenizer, s.steps, SEPARATOR)
-    return len(row.ids) <= policy.context
-
-
-def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) -> tuple[Task, list[Solution]]:
-    """Solutions with labels as problems to train and test on, and those that are held out: all solutions of a prompt, or none."""
-    known = [s for s in solutions if _usable(s)]
-    both = [(_problem(s), s) for s in known]
-    # by a hash of its own: the problems that a generated task trains on are those which the tasks' hash does not hold out
-    train_on = [p for p, _ in both if uniform_of("solutions", p.key) >= test_share]
-    test = [(p, s) for p, s in both if uniform_of("solutions", p.key) < test_share]
-    if not known:
-        raise RewardlabError(
-            f"none of the {len(solutions)} solutions has a label: rewardlab prm label --solutions FILE --out FILE writes them"
-        )
-    if not train_on or not test:
-        raise RewardlabError(
-            f"{len(known)} solutions with labels are {len(train_on)} to train on and {len(test)} held out: both are needed; "
-            "give more prompts, or another test share"
-        )
-    task = Task("solutions", Shuffled(train_on, seed), [p for p, _ in test], "final_answer", about="solutions with labelled steps")
-    return task, [s for _, s in test]
-
-
-def _problem(s: Solution) -> Problem:
-    return Problem((Message("user", s.prompt),), s.answer, {"steps": list(s.steps), "labels": list(s.labels)})
 
 
 def scorer_recipe(

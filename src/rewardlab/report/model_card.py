@@ -23,8 +23,9 @@ USE = {
 
 
 def card(name: str, about: Mapping[str, Any], settings: Mapping[str, float], found: Mapping[str, Any]) -> str:
-    """about: model, data, kind, loss, trained_on.  settings: of the loss and the kind.  found: figures on held-out problems, with
-    `note` and `warning` of `prm/held_out.py`."""
+    """about: model, data, kind, loss, trained_on, perhaps a threshold.  settings: of the loss and the kind.  found: figures on
+    held-out problems, with `note` and `warning` of `prm/held_out.py`."""
+    hard = f", right from {about['threshold']:g} up" if about.get("threshold") else ""
     used = {"rank": ("zeta",), "quantile": ("tau",)}.get(about["loss"], ()) + (("beta",) if about["kind"] == "implicit" else ())
     warning = f"**Warning**: {found['warning']}.\n\n" if found.get("warning") else ""
     how = "".join(f", {key} {settings[key]:g}" for key in used)
@@ -38,7 +39,7 @@ tags: [process-reward-model, rewardlab]
 {warning}A process reward model: it scores each step of a solution by its chance of being right.
 
 - base model: {about["model"]}
-- data: {about["data"]}, {about["trained_on"]} solutions
+- data: {about["data"]}, {about["trained_on"]} solutions{hard}
 - kind: {about["kind"]}; loss: {about["loss"]}{how}
 
 ## Use

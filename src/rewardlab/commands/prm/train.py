@@ -4,8 +4,9 @@ rewardlab prm train labelled.jsonl --model ORG/NAME --out prm --lora-rank 32
 rewardlab prm train labelled.jsonl --model embedded:arithmetic:judge --out prm --loss soft --steps 100
 
 --as head puts a value head on the model and saves a token classifier with two labels; generative has the model say Yes or No
-after each step; implicit takes its log-ratio to what it was before. --loss: bce (labels rounded to right or wrong), soft (shares as
-they are), mse, rank (PQM: right steps above wrong ones, by a margin --zeta), quantile (the --tau quantile of the shares).
+after each step; implicit takes its log-ratio to what it was before. --loss: bce (labels rounded to right or wrong, at
+--threshold), soft (shares as they are), mse, rank (PQM: right steps above wrong ones, by a margin --zeta), quantile (the --tau
+quantile of the shares).
 
 A share of the problems is held out: the figures printed, and in the model card, are of these. Of 40 held-out solutions or more,
 those of one half of the problems choose the step of training that is saved, and the figures are of the others; of fewer, all do
@@ -40,6 +41,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "tau", "quantile, for --loss quantile (default 0.5)", SHARE, metavar="T", default=0.5)
     shared.number_flag(parser, "test_share", "share of held-out problems (default 0.1)", POSITIVE_SHARE, metavar="P", default=0.1)
     parser.add_argument("--format", default="auto", metavar="NAME", help="of DATA (default: by its columns)")
+    text = "a label from LABEL up is right, a lower one wrong (default: .5 for bce and rank, else labels as they are); 0.01: hard "
+    text += "labels of Monte Carlo shares"
+    shared.number_flag(parser, "threshold", text, POSITIVE_SHARE, metavar="LABEL")
     text = "leave out the alternative steps of PRM800K, and PRMBench's originals"
     parser.add_argument("--no-alternatives", dest="alternatives", action="store_false", help=text)
     shared.config_flags(parser, FIELDS)
@@ -50,8 +54,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     return api.train_scorer(
         args.data, args.model, args.out, kind=args.kind, loss=args.loss, lr=args.lr, problems=args.problems, beta=args.beta,
-        zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, alternatives=args.alternatives, run=args.run,
-        **shared.given(args, FIELDS),
+        zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, alternatives=args.alternatives,
+        threshold=args.threshold, run=args.run, **shared.given(args, FIELDS),
     )  # fmt: skip
 
 
