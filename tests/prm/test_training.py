@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.prm import load_scorer
 from rewardlab.prm.held_out import halves, notes
-from rewardlab.prm.rows import hard, of_its_own, rounded, solutions_task
+from rewardlab.prm.rows import hard, of_its_own, rounded, solutions_task, splitter_of
 from tests.helpers.checkpoints import checkpoint
 
 SOLUTIONS = [
@@ -220,3 +220,24 @@ def test_shares_are_hard_labels_from_the_threshold_up(base, tmp_path, capsys):
     assert "shares between 0 and 1" not in capsys.readouterr().err
     api.train_scorer(shares, base, tmp_path / "plain", **QUICK)
     assert "warning: 90 of 120 labels are shares" in capsys.readouterr().err
+
+
+def test_what_a_step_was_is_saved_with_the_scorer(base, tmp_path):
+    blocks = [replace(s, steps=tuple(f"So\n{step}" for step in s.steps)) for s in SOLUTIONS]
+    found = api.train_scorer(blocks, base, tmp_path / "prm", **QUICK)
+    assert found["splitter"] == load_scorer(str(tmp_path / "prm"), "cpu").splitter == "paragraph"
+    assert "- steps: by paragraph" in (tmp_path / "prm" / "README.md").read_text()
+    lines = api.train_scorer(SOLUTIONS, base, tmp_path / "lines", **QUICK)
+    assert lines["splitter"] == "newline"
+    on_blocks = api.evaluate_scorer(str(tmp_path / "lines"), blocks, device="cpu")
+    assert on_blocks["note"] == "the scorer learnt from steps by 'newline', and steps of solutions hold several lines"
+    assert "note" not in api.evaluate_scorer(str(tmp_path / "lines"), SOLUTIONS, device="cpu")
+
+
+def test_what_a_step_is_is_read_from_the_request_of_labels(tmp_path):
+    file = tmp_path / "labels.jsonl"
+    (tmp_path / "labels.jsonl.request.json").write_text(json.dumps({"request": {"splitter": "sentence"}, "summary": {}}))
+    assert splitter_of(file, SOLUTIONS) == "sentence"
+    # solutions that came in steps were not cut by it
+    assert splitter_of(file, [Solution("?", ("a\nb",), (1.0,))]) == "paragraph"
+    assert splitter_of(tmp_path / "others.jsonl", SOLUTIONS) == "newline"

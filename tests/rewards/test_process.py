@@ -90,6 +90,32 @@ def test_dense_rewards_fall_where_steps_end(prm, policy):
     assert prm_steps(model=f"prm:{prm}")([written(policy, *TEXTS, marked=False)], run)[0][0].steps == score.steps
 
 
+BLOCKS = "7+5=12\nso 12\n\nAnswer: 12"
+
+
+def test_a_scorer_is_asked_about_steps_such_as_it_learnt(prm, policy, capsys):
+    (prm / "step_scorer.json").write_text(json.dumps({"convention": "head", "splitter": "paragraph"}))
+    run, steps = Run(policy), ["7+5=12\nso 12", "Answer: 12"]
+    said = load_scorer(str(prm), "cpu").score([("Start with 7.", steps)])[0]
+    # lines, as the rollout has marked them
+    rows = written(policy, BLOCKS)
+    assert len(rows[0].steps) == 3
+    paid = prm_steps(model=f"prm:{prm}")([rows], run)[0][0]
+    assert [r for _, r in paid.steps] == pytest.approx(said, abs=1e-5)
+    assert paid.steps[-1][0] == rows[0].steps[-1]
+    assert prm_score(model=f"prm:{prm}", form="min")([rows], run)[0][0].value == pytest.approx(min(said), abs=1e-5)
+    assert "learnt from steps" not in capsys.readouterr().err
+    for _ in range(2):
+        assert len(prm_steps(model=f"prm:{prm}", splitter="newline")([rows], run)[0][0].steps) == 3
+    told = "the scorer learnt from steps by 'paragraph', and is asked about steps by 'newline'"
+    assert capsys.readouterr().err.count(told) == 1
+    # it can be said of a checkpoint that does not say it
+    (prm / "step_scorer.json").unlink()
+    assert load_scorer(f"{prm}?splitter=paragraph", "cpu").splitter == "paragraph"
+    with pytest.raises(RewardlabError, match="unknown splitter"):
+        load_scorer(f"{prm}?splitter=chapter", "cpu")
+
+
 def test_cures_bound_what_padding_earns(prm, policy):
     plain, padded = written(policy, TEXTS[0], TEXTS[0].replace("Answer", "7+5=12\n" * 5 + "Answer"))
 

@@ -29,6 +29,12 @@ def test_a_piece_that_starts_with_a_line_break_belongs_to_the_line_it_writes():
     assert steps(["one", "\ntwo", "\nthree"], "newline") == ["one", "\ntwo", "\nthree"]
 
 
+def test_blank_lines_end_paragraphs():
+    text = "First,\n1+1=2.\n\nThen\n \t\n\n2+2=4\nso 4\n\n"
+    assert cut(text, "paragraph") == ["First,\n1+1=2.", "Then", "2+2=4\nso 4"]
+    assert cut("one\nline", "paragraph") == ["one\nline"]
+
+
 def test_closing_tags_end_steps():
     assert cut("<step>a\nb</step> <step>c</step>\n the rest", "tag") == [
         "<step>a\nb</step>",

@@ -25,7 +25,7 @@ from rewardlab.settings.domain import ABOVE_ZERO
 HELP = "serve a reward on HTTP, to OpenRLHF, slime, verl or any program; or a corpus to be searched"
 PORT = 8100
 CLIENTS = ("verl",)
-SPLITTERS = ("newline", "tag", "sentence", "token")
+SPLITTERS = ("newline", "paragraph", "tag", "sentence", "token")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.process import THRESHOLD, Judged, best_threshold, figures, first_errors
 from rewardlab.prm import StepScorer, load_scorer
+from rewardlab.prm.rows import by_steps
 from rewardlab.report.step_scores import write_page
 from rewardlab.settings.domain import SHARE
 from rewardlab.util.files import check_page
@@ -61,11 +62,18 @@ def evaluate_scorer(
         "model": model if isinstance(model, str) else scorer.name, "convention": scorer.convention, "on": on,
         "threshold": threshold, "threshold_fitted_on": len(judged) - len(measured), "solutions": len(measured),
         "left_out": len(chosen) - len(judged), **figures([j for _, j in measured], threshold),
-        "subsets": _of_subsets(measured, threshold), "cost": cost,
+        "subsets": _of_subsets(measured, threshold), "cost": cost, **_other_steps(scorer, chosen, on),
     }  # fmt: skip
     if page:
         write_page(document, Path(page))
     return document | {"page": str(page) if page else None}
+
+
+def _other_steps(scorer: StepScorer, chosen: Sequence[tuple[str, Solution]], on: str) -> dict[str, str]:
+    """What is to be told of a scorer that is measured on other steps than it learnt from."""
+    if scorer.splitter in ("", "paragraph") or by_steps([s for _, s in chosen]) != "paragraph":
+        return {}
+    return {"note": f"the scorer learnt from steps by {scorer.splitter!r}, and steps of {on} hold several lines"}
 
 
 def _solutions(on: str | Path | Sequence[Solution], format: str) -> list[tuple[str, Solution]]:

@@ -29,14 +29,17 @@ from rewardlab.prm.implicit import BETA, ImplicitScorer, LikelihoodScorer
 from rewardlab.prm.scorer import NoScorer, StepScorer
 from rewardlab.prm.skywork import SkyworkScorer
 from rewardlab.prm.step_tokens import QwenScorer, ShepherdScorer
+from rewardlab.text.splitters import of_text
 from rewardlab.util.device import device_of, dtype_of
 
 FILE = "step_scorer.json"
-"""In a checkpoint of ours: {"convention": "head", "layout": "chat", "separator": "\\n"}."""
+"""In a checkpoint of ours: {"convention": "head", "layout": "chat", "separator": "\\n", "splitter": "newline"}."""
 CAUSAL: dict[str, type[StepScorer]] = {
     c.convention: c for c in (ShepherdScorer, RLHFlowScorer, GenerativeScorer, LikelihoodScorer)
 }  # fmt: skip
 CONVENTIONS = ("head", "shepherd", "rlhflow", "qwen", "skywork", "generative", "implicit", "likelihood")
+SPLITTER = "splitter"
+"""What may be said of every convention: what the steps are that it learnt from."""
 SETTINGS = {"head": ("layout", "separator"), "implicit": ("reference", "beta")}
 """What may be said of a convention, in step_scorer.json or after PATH?."""
 
@@ -45,7 +48,8 @@ def load_scorer(name: str, device: str = "auto", dtype: str = "auto") -> StepSco
     """The scorer of steps in a checkpoint: a folder, a run, or a model of the Hugging Face hub.
 
     After a question mark it may be said what the checkpoint does not say: PATH?as=shepherd (head, shepherd, rlhflow, qwen, skywork,
-    generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH and beta=0.05.  dtype: of the weights.
+    generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH and beta=0.05;
+    for all splitter=newline|paragraph|tag|sentence, what a step is.  dtype: of the weights.
     Raises RewardlabError for a model that is no scorer of steps, or of a convention that cannot be told.
     """
     found, convention, settings = settings_of(name)
@@ -54,7 +58,9 @@ def load_scorer(name: str, device: str = "auto", dtype: str = "auto") -> StepSco
     try:
         # one seam for all of them: whatever transformers cannot read is the user's to know
         with loading(found.folder):
-            return _loaded(convention, found, where, number, settings)
+            scorer = _loaded(convention, found, where, number, {k: v for k, v in settings.items() if k != SPLITTER})
+            scorer.splitter = settings.get(SPLITTER, "")
+            return scorer
     except NoScorer as problem:
         raise RewardlabError(
             f"{found.folder} cannot score steps as {convention!r}: {problem}. Name the convention that it was trained in, "
@@ -76,8 +82,10 @@ def settings_of(name: str) -> tuple[Checkpoint, str, dict[str, Any]]:
         convention = settings.pop("convention", None) or recognised(found, place)
     if convention not in CONVENTIONS:
         raise unknown("convention of a scorer", convention, CONVENTIONS)
-    if extra := sorted(set(settings) - set(SETTINGS.get(convention, ()))):
+    if extra := sorted(set(settings) - {SPLITTER, *SETTINGS.get(convention, ())}):
         raise RewardlabError(f"{name}: a scorer as {convention!r} has no setting {extra[0]!r}")
+    if SPLITTER in settings:
+        of_text(settings[SPLITTER])
     if convention == "implicit" and "reference" not in settings:
         raise RewardlabError(f"{name}: implicit rewards need the model that it began from: ?as=implicit&reference=PATH")
     return found, convention, settings

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rewardlab.core import Message, Problem, Task, uniform_of
 from rewardlab.data.solutions import Solution
@@ -15,6 +18,7 @@ from rewardlab.prm.generative import judged_chat
 from rewardlab.prm.head import chat_prompt, steps_after
 from rewardlab.prm.held_out import halves
 from rewardlab.tasks.sources import Shuffled
+from rewardlab.text.splitters import SPLITTERS
 
 SEPARATOR = "\n"
 
@@ -29,6 +33,22 @@ def read_labelled(
         read = read_solutions(data, format, alternatives=alternatives, passed_over=passed_over)
         found = [of_its_own(s) for s in read]
     return [s if threshold is None else hard(s, threshold) for s in found], sum(passed_over)
+
+
+def splitter_of(data: Any, solutions: Sequence[Solution]) -> str:
+    """What a step is in these solutions: paragraphs, where a step holds a line break; else as `prm label` was told, where its
+    request stands beside the file; else lines."""
+    found = by_steps(solutions)
+    if found == "newline" and isinstance(data, str | Path) and (request := Path(f"{data}.request.json")).is_file():
+        with contextlib.suppress(ValueError, OSError, AttributeError, KeyError):
+            if (told := json.loads(request.read_text("utf-8"))["request"]["splitter"]) in SPLITTERS:
+                return str(told)
+    return found
+
+
+def by_steps(solutions: Sequence[Solution]) -> str:
+    """What the texts of steps alone show: "paragraph" where one of several lines is among them, else "newline"."""
+    return "paragraph" if any("\n" in step.strip() for s in solutions for step in s.steps) else "newline"
 
 
 def hard(s: Solution, threshold: float) -> Solution:

@@ -45,6 +45,8 @@ class StepScorer:
     """
 
     convention: ClassVar[str]
+    splitter = ""
+    """What its steps were when it learnt (`text/splitters.py`), where its checkpoint says so."""
     most_tokens = SCORE_TOKENS
     """Padded tokens in a pass: fewer after memory has run out."""
 

@@ -26,7 +26,7 @@ from rewardlab.prm.evaluation import evaluate_scorer
 from rewardlab.prm.generative import word_ids
 from rewardlab.prm.held_out import notes
 from rewardlab.prm.load import FILE
-from rewardlab.prm.rows import SEPARATOR, Lessons, lessons, read_labelled, rounded, solutions_task
+from rewardlab.prm.rows import SEPARATOR, Lessons, lessons, read_labelled, rounded, solutions_task, splitter_of
 from rewardlab.prm.saving import token_classifier
 from rewardlab.report.model_card import card
 from rewardlab.rewards.process import asked_of
@@ -37,6 +37,7 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import read_config
 from rewardlab.settings.domain import POSITIVE_SHARE, one_of
 from rewardlab.tasks.sources import Listed
+from rewardlab.text.splitters import of_text
 from rewardlab.util.files import new_folder
 from rewardlab.util.progress import console
 
@@ -56,7 +57,8 @@ MEASURED = 500
 def train_scorer(
     data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
     lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
-    format: str = "auto", alternatives: bool = True, threshold: float | None = None, run: str | Path | None = None, **settings: Any,
+    format: str = "auto", alternatives: bool = True, threshold: float | None = None, splitter: str = "",
+    run: str | Path | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
 
@@ -66,16 +68,16 @@ def train_scorer(
     `objectives/step_labels.py`. beta: of implicit. lr: None is what suits the model. problems: solutions in a batch. test_share:
     of the prompts, all of whose solutions are held out. run: the folder of the run (default: OUT.run); called again, it resumes
     from there. settings: fields of RunConfig, such as steps, lora_rank, seed, device. Left out, and counted, are solutions that
-    exceed the context, have an empty step, or no label. threshold: a label from it up is right, and a lower one wrong; None: labels
-    are learnt as they are, where the loss takes shares, and from .5 up as right, where it does not.
+    exceed the context, have an empty step, or no label. threshold: a label from it up is right, a lower one wrong (None: as the loss
+    takes labels). splitter: what a step is, which is saved with the scorer ("": as `splitter_of` finds).
 
-    Of 40 held-out solutions or more, those of half of the problems choose the step of training that is saved, and the others are
-    measured; of fewer all do both, and the figures flatter (`note`). `warning`: nothing was learnt, or worse than nothing.
+    Half of the held-out problems choose the step of training that is saved, and the others are measured, where there are enough
+    (`prm/held_out.py`); `note` and `warning` tell what the figures are worth.
 
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
     """
-    _check(kind, loss, threshold, out := Path(out))
+    _check(kind, loss, threshold, splitter, out := Path(out))
     solutions, passed_over = read_labelled(data, format, alternatives, threshold)
     warn("" if threshold is not None else rounded(solutions, loss))
     # no reply is sampled: no room is needed for one
@@ -83,22 +85,24 @@ def train_scorer(
     solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
     learnt = lessons(solutions, passed_over, kind, policy, test_share, config.seed)
-    shape = {"zeta": zeta, "tau": tau, "beta": beta}
-    # a number, by which a run that is gone on with is known again
-    update = {"lr": rate_of(Update(lr=lr, **LEARNS[kind]), policy), "problems": problems}
-    recipe = scorer_recipe(kind, loss, words=word_ids(policy.tokenizer) if kind == "generative" else (), **update, **shape)
+    words = word_ids(policy.tokenizer) if kind == "generative" else ()
+    shape, lr = {"zeta": zeta, "tau": tau, "beta": beta}, rate_of(Update(lr=lr, **LEARNS[kind]), policy)
+    # the rate as a number, by which a run that is gone on with is known again
+    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, learnt.task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
     about = {"model": model, "data": str(data) if isinstance(data, str | Path) else "solutions", "kind": kind, "loss": loss}
-    about |= ({} if threshold is None else {"threshold": threshold}) | learnt.counts
-    found = _write(out, done, learnt, config, about, shape)
+    about |= ({} if threshold is None else {"threshold": threshold}) | {"splitter": splitter or splitter_of(data, solutions)}
+    found = _write(out, done, learnt, config, about | learnt.counts, shape)
     return {"out": str(out), "run": str(done.out), **found}
 
 
-def _check(kind: str, loss: str, threshold: float | None, out: Path) -> None:
+def _check(kind: str, loss: str, threshold: float | None, splitter: str, out: Path) -> None:
     KIND.check("kind", kind)
     LOSS.check("loss", loss)
     if threshold is not None:
         POSITIVE_SHARE.check("threshold", threshold)
+    if splitter:
+        of_text(splitter)
     if out.exists() and any(out.iterdir()):
         raise RewardlabError(f"{out} exists and is not empty; choose a new folder")
 
@@ -116,7 +120,9 @@ def _write(
     chosen_by, measured_on = learnt.chosen_by, learnt.measured_on
     kind, model = about["kind"], about["model"]
     with new_folder(out) as new:
-        exported = _save(done, kind, {"convention": kind, **_layout(kind, model, shape["beta"])}, new)
+        exported = _save(
+            done, kind, {"convention": kind, **_layout(kind, model, shape["beta"]), "splitter": about["splitter"]}, new
+        )
         _save_reference(kind, model, config.device, new)
         found = evaluate_scorer(str(new), measured_on, limit=MEASURED, device=config.device, dtype="float32")
         told = notes(exported, found, chosen_by, chosen_by == measured_on)

@@ -40,6 +40,7 @@ tags: [process-reward-model, rewardlab]
 
 - base model: {about["model"]}
 - data: {about["data"]}, {about["trained_on"]} solutions{hard}
+- steps: by {about.get("splitter", "newline")}
 - kind: {about["kind"]}; loss: {about["loss"]}{how}
 
 ## Use

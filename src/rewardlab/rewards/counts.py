@@ -21,7 +21,7 @@ def chance_of_count(p: float, k: int, least: int) -> float:
 @reward(over="groups")
 def counted_steps(
     groups: list[Group], run: Run, *, model: str = "prm", k: PositiveInt = 3, least: PositiveInt = 1,
-    form: Literal["product", "min"] = "product", splitter: Literal["newline", "tag", "sentence"] = "newline",
+    form: Literal["product", "min"] = "product", splitter: Literal["newline", "paragraph", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
     """Product (or minimum) over a reply's steps of the chance that at least `least` of k continuations are right.
 

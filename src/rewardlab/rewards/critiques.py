@@ -37,7 +37,7 @@ def voted(critiques: Sequence[set[int]], step: int, agree: str) -> bool:
 @reward(over="groups")
 def wrong_steps(
     groups: list[Group], run: Run, *, model: str = "critic", ask: str = ASK, votes: PositiveInt = 4,
-    agree: Literal["majority", "all"] = "all", splitter: Literal["newline", "tag", "sentence"] = "newline",
+    agree: Literal["majority", "all"] = "all", splitter: Literal["newline", "paragraph", "tag", "sentence"] = "newline",
     max_new: PositiveInt = 512, temperature: NonNegativeFloat = 1.0,
 ) -> Scores:  # fmt: skip
     """1 at the end of each step that the critiques find wrong, 0 at the others.

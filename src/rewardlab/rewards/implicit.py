@@ -36,7 +36,7 @@ def implicit_reward(groups: list[Group], run: Run, *, model: str = "policy", bas
 @reward(over="groups")
 def implicit_steps(
     groups: list[Group], run: Run, *, model: str = "prm", base: str = "reference", beta: PositiveFloat = 0.05,
-    form: Literal["gain", "value"] = "gain", splitter: Literal["newline", "tag", "sentence", "token"] = "newline",
+    form: Literal["gain", "value"] = "gain", splitter: Literal["newline", "paragraph", "tag", "sentence", "token"] = "newline",
 ) -> Scores:  # fmt: skip
     """At the end of each step, beta log model/base: of the step's own tokens (gain), or of all tokens up to there (value).
 

@@ -53,7 +53,7 @@ def verdicts(text: str, steps: int) -> tuple[bool, ...] | None:
 @reward(over="groups")
 def judged_steps(
     groups: list[Group], run: Run, *, model: str = "judge", form: Literal["first", "each"] = "first", ask: str | None = None,
-    votes: PositiveInt = 1, splitter: Literal["newline", "tag", "sentence"] = "newline", max_new: PositiveInt = 1024,
+    votes: PositiveInt = 1, splitter: Literal["newline", "paragraph", "tag", "sentence"] = "newline", max_new: PositiveInt = 1024,
     temperature: NonNegativeFloat = 0.0,
 ) -> Scores:  # fmt: skip
     """1 at the end of each step that a judge finds right, 0 at those it finds wrong.

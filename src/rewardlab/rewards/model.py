@@ -124,7 +124,11 @@ def conversation(t: Trajectory) -> tuple[list[Message], str]:
 
 @reward(over="groups")
 def step_score(
-    groups: list[Group], run: Run, *, model: str = "prm", splitter: Literal["newline", "tag", "sentence", "token"] = "newline"
+    groups: list[Group],
+    run: Run,
+    *,
+    model: str = "prm",
+    splitter: Literal["newline", "paragraph", "tag", "sentence", "token"] = "newline",
 ) -> Scores:
     """At the end of each step, the value head's output there: log-odds, if it was trained by a loss of `step_labels`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
+from weakref import WeakSet
 
 from rewardlab.core import Group, Problem, Run, Score, Scores, Term, Trajectory
 from rewardlab.data.solutions import asked
@@ -12,9 +13,13 @@ from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import Share
 from rewardlab.text.splitters import cut, mark
+from rewardlab.util.progress import console
 
 PREFIX = "prm:"
 """Before the name of a checkpoint: a scorer of steps, and not a policy."""
+Splitting = Literal["auto", "newline", "paragraph", "tag", "sentence"]
+_TOLD: WeakSet[Any] = WeakSet()
+"""Scorers of which it has been said that they are asked about other steps than they learnt from."""
 FORMS: dict[str, Callable[[Sequence[float]], float]] = {
     "last": lambda x: x[-1], "min": min, "product": math.prod, "mean": lambda x: sum(x) / len(x),
 }  # fmt: skip
@@ -23,7 +28,7 @@ FORMS: dict[str, Callable[[Sequence[float]], float]] = {
 @reward(over="groups")
 def prm_score(
     groups: list[Group], run: Run, *, model: str = "prm", form: Literal["last", "min", "product", "mean"] = "last",
-    splitter: Literal["newline", "tag", "sentence"] = "newline",
+    splitter: Splitting = "auto",
 ) -> Scores:  # fmt: skip
     """A reply's score, finished or not, from its steps' chances of being right: the last, the minimum, their product or their mean.
 
@@ -33,8 +38,10 @@ def prm_score(
     2024 (arXiv:2312.08935) the least, Snell et al. 2024 (arXiv:2408.03314) the last.
     No verdict for an empty reply, and for one that is longer than the model's context.
     """
-    texts = [[steps_of(t, splitter) for t in group] for group in groups]
-    found = _judged(groups, texts, scorer_of(run, model))
+    scorer = scorer_of(run, model)
+    by = splitting(scorer, splitter)
+    texts = [[steps_of(t, by) for t in group] for group in groups]
+    found = _judged(groups, texts, scorer)
     # named after the reward by the slot
     return [[Score(None, why=said) if isinstance(said, str) else Score(FORMS[form](said)) for said in row] for row in found]
 
@@ -42,7 +49,7 @@ def prm_score(
 @reward(over="groups")
 def prm_steps(
     groups: list[Group], run: Run, *, model: str = "prm", clip: Share | None = None, delta: bool = False,
-    splitter: Literal["newline", "tag", "sentence"] = "newline",
+    splitter: Splitting = "auto",
 ) -> Scores:  # fmt: skip
     """At the end of each step, its chance of being right by a process reward model: dense rewards.
 
@@ -54,26 +61,42 @@ def prm_steps(
     `correct() + prm_steps(...)`: alone, a reply without steps loses nothing by them. A gate, `correct() >> prm_steps(...)`, is no
     cure: among right replies longer ones still earn more (results/process/rewards.json). Another is the minimum in place of the sum
     (the method pure_min_form).
-    model, splitter: as in `prm_score`. Steps end where the splitter says, unless the rollout has marked them. A reply that the
-    model cannot read, and one whose text has another number of steps than its tokens, get no verdict.
+    model, splitter: as in `prm_score`. Steps end where the splitter says; or else where the rollout has marked them, unless the
+    scorer says what its own steps are. A reply that the model cannot read, and one whose text has
+    another number of steps than its tokens, get no verdict.
     """
-    policy = run.policy
-    groups = [[t if t.steps else mark(t, splitter, policy.pieces, policy.name) for t in group] for group in groups]
-    texts = [[_cut(t, splitter) for t in group] for group in groups]
-    found = _judged(groups, texts, scorer_of(run, model))
+    policy, scorer = run.policy, scorer_of(run, model)
+    by = splitting(scorer, splitter)
+    # a scorer that learnt other steps than lines has its own, whatever the rollout has marked
+    own = splitter == "auto" and by != "newline"
+    groups = [[t if t.steps and not own else mark(t, by, policy.pieces, policy.name) for t in group] for group in groups]
+    texts = [[_cut(t, by) for t in group] for group in groups]
+    found = _judged(groups, texts, scorer)
     return [[_dense(t, said, clip, delta) for t, said in zip(*pair, strict=True)] for pair in zip(groups, found, strict=True)]
 
 
 @reward(over="groups")
 def doubted_steps(
     groups: list[Group], run: Run, *, model: str = "prm", below: Share = 0.5,
-    splitter: Literal["newline", "tag", "sentence"] = "newline",
+    splitter: Splitting = "auto",
 ) -> Scores:  # fmt: skip
     """1 at the end of each step whose chance of being right is less than `below` by a process reward model, else 0: the steps
     that a critic would list as wrong.  model, splitter: as in `prm_steps`.
     """
     found = prm_steps(model=model, splitter=splitter)(groups, run)
     return [[s if s.missing else Score(steps=[(at, float(r < below)) for at, r in s.steps]) for s in row] for row in found]
+
+
+def splitting(scorer: Any, splitter: str) -> str:
+    """How replies are cut for a scorer. A splitter other than that of the steps which it learnt from is told, once."""
+    own = getattr(scorer, "splitter", "")
+    if splitter == "auto":
+        return own or "newline"
+    if own and own != splitter and scorer not in _TOLD:
+        _TOLD.add(scorer)
+        told = f"warning: the scorer learnt from steps by {own!r}, and is asked about steps by {splitter!r}"
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
+    return splitter
 
 
 def scorer_of(run: Run, model: str) -> Any:

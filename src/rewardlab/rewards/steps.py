@@ -19,7 +19,7 @@ _EQUATION = re.compile(r"(-?[0-9]{1,9})([-+*/])(-?[0-9]{1,9})=(-?[0-9]{1,9})")
 
 @reward(steps=True)
 def correct_steps(
-    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
+    trajectory: Trajectory, *, splitter: Literal["newline", "paragraph", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
 ) -> list[tuple[int, float]] | Score:
     """1 at the end of each right step, `wrong` at the end of the others, for problems whose meta["steps"] are equations "7+5=12".
 
@@ -35,7 +35,7 @@ def correct_steps(
 
 @reward(steps=True)
 def sound_steps(
-    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
+    trajectory: Trajectory, *, splitter: Literal["newline", "paragraph", "tag", "sentence", "token"] = "newline", wrong: float = 0.0
 ) -> list[tuple[int, float]] | Score:
     """As `correct_steps`, but a step that follows from a wrong earlier result is right: only the steps with errors of their own are
     wrong.
@@ -50,8 +50,8 @@ def sound_steps(
 
 @reward(steps=True)
 def derived_steps(
-    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence", "token"] = "newline", wrong: float = 0.0,
-    premises: str = "premises",
+    trajectory: Trajectory, *, splitter: Literal["newline", "paragraph", "tag", "sentence", "token"] = "newline",
+    wrong: float = 0.0, premises: str = "premises",
 ) -> list[tuple[int, float]] | Score:  # fmt: skip
     """1 at the end of each line of a derivation that follows from the lines that it cites, `wrong` at the end of the others.
 

@@ -17,7 +17,7 @@ from rewardlab.text.equations import evaluate
 
 @reward(steps=True)
 def tool_steps(
-    trajectory: Trajectory, *, splitter: Literal["newline", "tag", "sentence"] = "newline"
+    trajectory: Trajectory, *, splitter: Literal["newline", "paragraph", "tag", "sentence"] = "newline"
 ) -> list[tuple[int, float]] | Score:
     """1 at the end of each step whose numerical equations all hold, 0 where one does not; no label for a step without any.
 

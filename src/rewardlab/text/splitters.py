@@ -19,6 +19,7 @@ from rewardlab.errors import RewardlabError, unknown
 
 Splitter = Callable[[list[str]], list[int]]
 
+_BLANK = re.compile(r"\n[ \t\r]*\n")
 _TAG = re.compile(r"</[A-Za-z_][\w-]{0,40}>")
 _SENTENCE = re.compile(r"[.!?。！？][\"')\]]{0,3}(?=\s)|\n")
 
@@ -26,6 +27,11 @@ _SENTENCE = re.compile(r"[.!?。！？][\"')\]]{0,3}(?=\s)|\n")
 def newline(pieces: list[str]) -> list[int]:
     """Each line is a step."""
     return _ends(pieces, (match.end() for match in re.finditer("\n", "".join(pieces))))
+
+
+def paragraph(pieces: list[str]) -> list[int]:
+    """Each block of lines is a step, up to a blank line."""
+    return _ends(pieces, (match.end() for match in _BLANK.finditer("".join(pieces))))
 
 
 def tag(pieces: list[str]) -> list[int]:
@@ -44,7 +50,7 @@ def token(pieces: list[str]) -> list[int]:
     return [*range(last), len(pieces) - 1] if pieces else []
 
 
-SPLITTERS: dict[str, Splitter] = {f.__name__: f for f in (newline, tag, sentence, token)}
+SPLITTERS: dict[str, Splitter] = {f.__name__: f for f in (newline, paragraph, tag, sentence, token)}
 
 
 def splitter(name: str) -> Splitter:
@@ -53,11 +59,18 @@ def splitter(name: str) -> Splitter:
     return SPLITTERS[name]
 
 
+def of_text(name: str) -> Splitter:
+    """The splitter of this name, of those that need no tokens. Raises RewardlabError for another."""
+    if name == "token":
+        raise RewardlabError(
+            "a text alone does not show its tokens: use the splitter 'newline', 'paragraph', 'tag' or 'sentence' here"
+        )
+    return splitter(name)
+
+
 def cut(text: str, name: str) -> list[str]:
     """The steps of a reply as text, in order. A blank reply has one step. Raises RewardlabError for the splitter `token`."""
-    if name == "token":
-        raise RewardlabError("a text alone does not show its tokens: use the splitter 'newline', 'tag' or 'sentence' here")
-    ends = [0, *(i + 1 for i in splitter(name)(list(text)))]
+    ends = [0, *(i + 1 for i in of_text(name)(list(text)))]
     return [text[a:b].strip() for a, b in pairwise(ends)] or [""]
 
 

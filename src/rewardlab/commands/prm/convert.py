@@ -18,6 +18,7 @@ from rewardlab.data.files import STREAM, check_out, check_source
 from rewardlab.data.step_formats import AUTO, THRESHOLD, WRITTEN, read_solutions, write_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.settings.domain import SHARE
+from rewardlab.text.splitters import of_text as splitter_of_text
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "write labelled solutions in another format"
@@ -31,6 +32,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alternatives", action="store_true", help="include the alternative steps of PRM800K, and PRMBench's originals"
     )
+    text = "where the steps of whole replies end: newline (default), paragraph, sentence or tag"
+    parser.add_argument("--splitter", metavar="NAME", default="newline", help=text)
     text = f"threshold for a right step, in binary formats (default {THRESHOLD})"
     shared.number_flag(parser, "threshold", text, SHARE, metavar="LABEL", default=THRESHOLD)
 
@@ -40,11 +43,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise RewardlabError("give OUT a file: what was done is printed to stdout")
     check_source(args.source, "IN")
     check_out(args.out)
+    splitter_of_text(args.splitter)
     broken: list[str] = []
     unfit: list[str] = []
     passed_over: list[int] = []
     # read whole before anything is written, so that OUT may be IN
-    found = list(read_solutions(args.source, args.read_as, alternatives=args.alternatives, broken=broken, passed_over=passed_over))
+    how = {"splitter": args.splitter, "alternatives": args.alternatives}
+    found = list(read_solutions(args.source, args.read_as, **how, broken=broken, passed_over=passed_over))
     rows = write_solutions(args.out, found, args.format, threshold=args.threshold, unfit=unfit)
     why = {"unfit_because": unfit[0]} if unfit else {}
     if more := sum(passed_over):

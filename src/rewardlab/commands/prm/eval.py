@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def show(document: Mapping[str, Any]) -> None:
     from rewardlab.commands.tables import facts, heading, table
 
-    about = ("model", "convention", "on", "threshold", "threshold_fitted_on", "solutions", "left_out", "page")
-    facts({name: document[name] for name in about if document[name] not in (None, 0)} | dict(document["cost"]))
+    about = ("model", "convention", "on", "threshold", "threshold_fitted_on", "solutions", "left_out", "note", "page")
+    facts({name: document[name] for name in about if document.get(name) not in (None, 0)} | dict(document["cost"]))
     for title, part in (("First errors", "first_error"), ("Steps", "steps")):
         heading(title)
         facts(document[part])

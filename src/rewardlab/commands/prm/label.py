@@ -47,7 +47,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "samples", "solutions of each problem (default 4)")
     shared.number_flag(parser, "rollouts", "continuations of each step (default 4)", metavar="K")
     text = (
-        "step splitter, of replies that are sampled or whole in a file: newline, sentence, or tag (up to </tag>) (default: newline)"
+        "step splitter, of replies that are sampled or whole in a file: newline, paragraph (up to a blank line), sentence, or tag "
+        "(up to </tag>) (default: newline)"
     )
     parser.add_argument("--splitter", metavar="NAME", help=text)
     text = "sampling temperature of solutions and continuations (default 1)"

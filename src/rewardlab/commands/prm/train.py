@@ -44,6 +44,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "a label from LABEL up is right, a lower one wrong (default: .5 for bce and rank, else labels as they are); 0.01: hard "
     text += "labels of Monte Carlo shares"
     shared.number_flag(parser, "threshold", text, POSITIVE_SHARE, metavar="LABEL")
+    text = "what a step is, saved with the model: newline, paragraph, sentence or tag (default: as DATA was labelled)"
+    parser.add_argument("--splitter", metavar="NAME", default="", help=text)
     text = "leave out the alternative steps of PRM800K, and PRMBench's originals"
     parser.add_argument("--no-alternatives", dest="alternatives", action="store_false", help=text)
     shared.config_flags(parser, FIELDS)
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return api.train_scorer(
         args.data, args.model, args.out, kind=args.kind, loss=args.loss, lr=args.lr, problems=args.problems, beta=args.beta,
         zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, alternatives=args.alternatives,
-        threshold=args.threshold, run=args.run, **shared.given(args, FIELDS),
+        threshold=args.threshold, splitter=args.splitter, run=args.run, **shared.given(args, FIELDS),
     )  # fmt: skip
 
 

@@ -137,7 +137,7 @@ class Checking:
 def executed_checks(
     groups: list[Group], run: Run, *, model: str = "judge", ask: str = ASK, votes: PositiveInt = 1, max_new: PositiveInt = 512,
     temperature: NonNegativeFloat = 0.6, seconds: PositiveFloat | None = 5.0,
-    splitter: Literal["newline", "tag", "sentence"] = "newline",
+    splitter: Literal["newline", "paragraph", "tag", "sentence"] = "newline",
 ) -> Scores:  # fmt: skip
     """At the end of each step, the chance that it is right, by a judge that writes and runs code.
 

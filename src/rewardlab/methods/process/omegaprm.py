@@ -124,7 +124,7 @@ class Search:
 def error_bisection_tree(
     problems: list[Problem], run: Run, *, n: PositiveInt = 8, searches: PositiveInt = 4, alpha: PositiveShare = 0.5,
     beta: PositiveShare = 0.9, length: PositiveFloat = 500.0, explore: NonNegativeFloat = 0.125,
-    splitter: Literal["newline", "tag", "sentence"] = "newline", temperature: NonNegativeFloat = 1.0,
+    splitter: Literal["newline", "paragraph", "tag", "sentence"] = "newline", temperature: NonNegativeFloat = 1.0,
 ) -> list[Group]:  # fmt: skip
     """Wrong replies, with labels for `found_labels`: MC, the share of right ones among n continuations of a step.
 

@@ -30,13 +30,15 @@ class Steps(Rater):
 
     asks = ("replies", "steps")
 
-    def __init__(self, name: str, model: str, device: str, dtype: str, by: str = "min", splitter: str = "newline"):
+    def __init__(self, name: str, model: str, device: str, dtype: str, by: str = "min", splitter: str = ""):
         super().__init__(name)
         if by not in BY:
             raise unknown("way to score a reply by its steps", by, BY)
-        self.by, self.splitter, self.dtype = by, splitter, dtype
+        self.by, self.dtype = by, dtype
         self.found, self.convention, self.settings = settings_of(model)
         self.scorer = load_scorer(model, device, dtype)
+        # as it learnt, unless it is told
+        self.splitter = splitter or self.scorer.splitter or "newline"
 
     def fingerprint(self) -> str:
         return f"steps {self.found.base.weights} {self.convention} {self.settings} {self.by} {self.splitter} {self.dtype}"
