@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewardlab.data.files import write
 from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import FORMATS, format_of, read_solutions, row_in, write_solutions
 from rewardlab.errors import RewardlabError
@@ -312,3 +313,42 @@ def test_what_a_format_cannot_hold_is_refused_or_counted(tmp_path):
     assert write_solutions(tmp_path / "x.jsonl", [gap, good, marked], "math-shepherd", unfit=unfit) == 1
     assert len(unfit) == 2
     assert rows_of(tmp_path / "x.jsonl")[0]["label"] == "p Step 1: a +\nStep 2: b -"
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, "rewardlab"])
+def test_a_table_holds_lists_as_json_in_its_cells(name, tmp_path):
+    own = {"prompt": "1+1?", "steps": ["1+1=2", "So 3"], "labels": [1.0, None], "right": False, "answer": "2"}
+    row = own if name == "rewardlab" else PUBLISHED[name]
+    (as_json,) = read_solutions(saved(tmp_path / "in.jsonl", row))
+    write(tmp_path / "in.csv", [row])
+    (as_table,) = read_solutions(tmp_path / "in.csv")
+    assert (as_table.prompt, as_table.steps, as_table.labels, as_table.right) == (
+        as_json.prompt, as_json.steps, as_json.labels, as_json.right
+    )  # fmt: skip
+
+
+def test_an_empty_cell_says_nothing(tmp_path):
+    (tmp_path / "x.csv").write_text('prompt,steps,labels,right,answer\n1+1?,"[""2""]",,,\n')
+    (found,) = read_solutions(tmp_path / "x.csv")
+    assert found == Solution("1+1?", ("2",), (None,))
+
+
+@pytest.mark.parametrize("label", [1, "1", 1.0])
+def test_processbench_is_known_by_its_index_where_the_problem_is_called_prompt(tmp_path, label):
+    row = {"prompt": "1+1?", "steps": ["1+1=2", "So 3", "3"], "label": label}
+    (found,) = read_solutions(saved(tmp_path / "x.jsonl", row))
+    assert (found.prompt, found.labels, found.meta) == ("1+1?", (1.0, 0.0, None), {})
+    # a label that is none of a step is a column of the user's
+    (own,) = read_solutions(saved(tmp_path / "y.jsonl", row | {"label": "good"}))
+    assert own.meta == {"label": "good"}
+
+
+def test_rows_in_python_are_read_as_those_of_a_file():
+    row = {"prompt": "1+1?", "steps": ["2"], "labels": [1]}
+    assert list(read_solutions([row])) == list(read_solutions({"prompt": ["1+1?"], "steps": [["2"]], "labels": [[1]]}))
+    assert list(read_solutions([row])) == [Solution("1+1?", ("2",), (1.0,))]
+    with pytest.raises(RewardlabError, match="rows, row 2: 1 steps need as many `labels`"):
+        list(read_solutions([row, row | {"labels": []}]))
+    broken: list[str] = []
+    assert len(list(read_solutions([row, 7], broken=broken))) == 1
+    assert broken == ["row 2: expected an object with columns, found int"]

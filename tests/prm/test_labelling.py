@@ -306,3 +306,14 @@ def test_by_consensus_solutions_have_labels_only_where_judge_and_continuations_a
     with serving(says) as server:
         other = label_file("p.jsonl", **{**asked, "judge": server.name}, format="math-shepherd")
     assert (other["rows"], other["unfit"], other["kept"]) == (5, 2, document["kept"])
+
+
+def test_rows_in_python_are_labelled():
+    rows = [{"prompt": s.prompt, "steps": list(s.steps)} for s in SOLUTIONS]
+    document = label_file("o.jsonl", solutions=rows, by="tool")
+    assert document["rows"] == 3
+    assert [x.labels for x in read_solutions("o.jsonl")] == [(1.0, None), (0.0, None), (None,)]
+    # the same rows are known again, and others are not
+    assert label_file("o.jsonl", solutions=iter(rows), by="tool") == document
+    with pytest.raises(RewardlabError, match="digest"):
+        label_file("o.jsonl", solutions=rows[:2], by="tool")

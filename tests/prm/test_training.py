@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from rewardlab import api, registry
-from rewardlab.data.solutions import Solution
+from rewardlab.data.solutions import Solution, row_of
 from rewardlab.data.step_formats import read_solutions
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
@@ -241,3 +241,19 @@ def test_what_a_step_is_is_read_from_the_request_of_labels(tmp_path):
     # solutions that came in steps were not cut by it
     assert splitter_of(file, [Solution("?", ("a\nb",), (1.0,))]) == "paragraph"
     assert splitter_of(tmp_path / "others.jsonl", SOLUTIONS) == "newline"
+
+
+def test_rows_in_python_are_learnt_from_and_measured_on(base, tmp_path):
+    rows = [row_of(s) for s in SOLUTIONS]
+    found = api.train_scorer(rows, base, tmp_path / "prm", **QUICK)
+    assert found["data"] == "solutions"
+    assert found["trained_on"] + found["held_out"] == len(SOLUTIONS)
+    measured = api.evaluate_scorer(str(tmp_path / "prm"), rows, device="cpu")
+    assert measured["steps"] == api.evaluate_scorer(str(tmp_path / "prm"), SOLUTIONS, device="cpu")["steps"]
+
+
+def test_a_column_that_may_be_meant_as_labels_is_named():
+    with pytest.raises(
+        RewardlabError, match=r"none of the 1 solutions has a label \(they have a column 'step_labels', which is not"
+    ):
+        solutions_task(list(read_solutions([{"prompt": "?", "steps": ["a"], "step_labels": [1]}])), 0.1, 0)

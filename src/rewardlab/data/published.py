@@ -164,19 +164,29 @@ def to_math_shepherd(solution: Solution, threshold: float, number: int) -> Row:
 # ---- ProcessBench, PRMBench, TRL -------------------------------------------------------------------------------------
 
 
+def index_in(label: Any) -> int | None:
+    """A label as the index of a step or -1, also as the text or the whole float of a table; None where it is none."""
+    if isinstance(label, str) and re.fullmatch(r"-1|[0-9]{1,6}", label):
+        return int(label)
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    return label if isinstance(label, int) and not isinstance(label, bool) else None
+
+
 def from_processbench(row: Row) -> list[Solution]:
     """A row of ProcessBench (Zheng et al. 2024, arXiv:2412.06559): `label` is the index of the first wrong step, from 0; -1 if none
     is. Steps after it have no label: nobody said what they are."""
     steps = _texts(row, "steps")
-    label = row.get("label")
-    label = int(label) if isinstance(label, str) and re.fullmatch(r"-1|[0-9]{1,6}", label) else label
-    if not isinstance(label, int) or isinstance(label, bool) or not -1 <= label < len(steps):
-        raise ValueError(f"`label` is the index of one of {len(steps)} steps or -1, and not {label!r}")
+    label = index_in(row.get("label"))
+    if label is None or not -1 <= label < len(steps):
+        raise ValueError(f"`label` is the index of one of {len(steps)} steps or -1, and not {row.get('label')!r}")
     right = row.get("final_answer_correct")
     labels = [1.0] * len(steps) if label < 0 else [*[1.0] * label, 0.0, *[None] * (len(steps) - label - 1)]
-    meta = {name: x for name, x in row.items() if name not in ("problem", "steps", "label", "final_answer_correct")}
+    asked = "problem" if "problem" in row else "prompt"
+    meta = {name: x for name, x in row.items() if name not in (asked, "steps", "label", "final_answer_correct")}
     known = right if isinstance(right, bool) else None
-    return [Solution(_of(row, "problem", str), tuple(steps), tuple(labels), known, meta=meta)]
+    prompt = _of(row, asked, str) if asked == "problem" else prompt_of(row.get(asked))
+    return [Solution(prompt, tuple(steps), tuple(labels), known, meta=meta)]
 
 
 def to_processbench(solution: Solution, threshold: float, number: int) -> Row:

@@ -5,27 +5,32 @@
 | rewardlab | prompt, steps, labels (right, answer) | a number from 0 to 1, or null |
 | prm800k | question, label (openai/prm800k, a line a solution) | a rating 1, 0 or -1: see `published.prm800k` |
 | math-shepherd | input, label (peiyi9979/Math-Shepherd) | + or - where `input` has ки |
-| processbench | problem, steps, label (Qwen/ProcessBench) | the index of the first wrong step, or -1 |
+| processbench | problem (or prompt), steps, label (Qwen/ProcessBench) | the index of the first wrong step, or -1 |
 | prmbench | modified_question, modified_process, error_steps (ssmisya/PRMBench) | the numbers of wrong steps, from 1 |
 | trl | prompt, completions, labels (TRL's stepwise supervision) | true or false |
 | completion, response | prompt, and a whole reply in the column of that name (answer) | none: its steps are to be labelled |
 
-Files are JSON lines, .csv or .parquet, or a .json file with a list of rows; JSON may be compressed (.jsonl.gz). All columns
+Files are JSON lines, .csv or .parquet, or a .json file with a list of rows; JSON may be compressed (.jsonl.gz); a table holds lists
+as JSON in a cell. All columns
 that mean nothing here are kept in `meta`, and written again in the same format. A label from 0 to 1 is written to the published
 formats as right from `threshold` up.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
 
 from . import published
+from .entries import Entry
 from .files import TABLES, Row, encoded, output, read
+from .in_memory import GivenRows, is_rows
 from .solutions import Solution, row_of, solution_of
 
 AUTO = "auto"
@@ -57,6 +62,12 @@ FORMATS: dict[str, Format] = {
 }
 
 
+CELLS = {
+    "rewardlab": ("steps", "labels"), "processbench": ("steps",), "trl": ("completions", "labels"),
+    "prm800k": ("question", "label"), "prmbench": ("modified_process", "original_process", "error_steps"),
+}  # fmt: skip
+"""Columns of lists and objects, which a table holds as JSON."""
+TRUTHS = ("true", "false")
 WRITTEN = tuple(name for name in FORMATS if name not in REPLIES)
 """The formats that hold labels, in which solutions can be written."""
 
@@ -68,15 +79,18 @@ def check_format(name: str, known: Iterable[str] = FORMATS) -> None:
 
 
 def format_of(row: Row) -> str | None:
-    """The format that a row's columns are those of; None if there is none."""
+    """The format that a row's columns are those of; None if there is none. One of ProcessBench is known by its index of the first
+    wrong step, whatever its problem is called."""
+    if {"prompt", "steps", "label"} <= row.keys() and "labels" not in row and published.index_in(row["label"]) is not None:
+        return "processbench"
     return next((name for name, of in FORMATS.items() if all(column in row for column in of.columns)), None)
 
 
 def read_solutions(
-    path: Path | str, format: str = AUTO, *, alternatives: bool = False, broken: list[str] | None = None,
+    path: Any, format: str = AUTO, *, alternatives: bool = False, broken: list[str] | None = None,
     splitter: str = "newline", passed_over: list[int] | None = None,
 ) -> Iterator[Solution]:  # fmt: skip
-    """The solutions of a file, in order.
+    """The solutions of a file, or of rows in its place (`in_memory.py`), in order.
 
     format: one of FORMATS; "auto" recognises it by the columns of the first row.  alternatives: also the other solutions that a
     row holds: in PRM800K each rated step that was not gone on with, after the steps before it; in PRMBench the process before
@@ -86,16 +100,17 @@ def read_solutions(
     """
     if format != AUTO:
         check_format(format)
-    for entry in read(path):
+    named = str(path) if isinstance(path, str | Path) else "rows"
+    for entry in _entries(path):
         if entry.blank:
             continue
         try:
             if entry.row is None:
                 raise ValueError(entry.why)
             if format == AUTO:
-                format = _recognised(path, entry.row)
+                format = _recognised(named, entry.row)
             how = {"splitter": splitter} if format in REPLIES else {}
-            found = FORMATS[format].read(entry.row, **how)
+            found = FORMATS[format].read(from_cells(entry.row, format), **how)
         except ValueError as e:
             why = f"{entry.place}: {e}"
         except RewardlabError as e:
@@ -108,8 +123,51 @@ def read_solutions(
                 passed_over.append(len(found) - 1)
             continue
         if broken is None:
-            raise RewardlabError(f"{path}, {why}")
+            raise RewardlabError(f"{named}, {why}")
         broken.append(why)
+
+
+def solutions_in(data: Any, format: str = AUTO, **how: Any) -> list[Solution]:
+    """Solutions as they are, or those of a file or of rows, as `read_solutions` reads them."""
+    if isinstance(data, list | tuple) and data and all(isinstance(s, Solution) for s in data):
+        return list(data)
+    return list(read_solutions(data, format, **how))
+
+
+def name_of(data: Any) -> str:
+    """How messages name where solutions come from."""
+    return str(data) if isinstance(data, str | Path) else "solutions"
+
+
+def _entries(source: Any) -> Iterator[Entry]:
+    """What a file holds, or the rows that are given in Python in its place."""
+    if not isinstance(source, GivenRows) and not is_rows(source):
+        yield from read(source)
+        return
+    for rows in GivenRows.of(source).splits().values():
+        for place, row in rows:
+            broken = isinstance(row, RewardlabError)
+            yield Entry(place, None, why=str(row).removeprefix(f"{place}: ")) if broken else Entry(place, dict(row))
+
+
+def from_cells(row: Row, format: str) -> Row:
+    """The row with what a table writes as a text in a cell: lists and objects as JSON, true and false, and nothing."""
+    read = {name: _decoded(row[name]) for name in CELLS.get(format, ()) if isinstance(row.get(name), str)}
+    read |= {name: None for name in ("answer", "right", "final_answer_correct") if row.get(name) == ""}
+    flags = {name: row.get(name) for name in ("right", "final_answer_correct")}
+    read |= {name: said.lower() == "true" for name, said in flags.items() if isinstance(said, str) and said.lower() in TRUTHS}
+    return {**row, **read} if read else row
+
+
+def _decoded(cell: str) -> Any:
+    if not cell.strip():
+        return None
+    if cell.lstrip()[:1] not in ("[", "{"):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
 
 
 def row_in(solution: Solution, format: str, threshold: float = THRESHOLD, number: int = 0) -> Row:

@@ -12,7 +12,7 @@ from typing import Any
 from rewardlab.core import seed_of, uniform_of
 from rewardlab.data.files import is_rows, write
 from rewardlab.data.solutions import Solution, row_of
-from rewardlab.data.step_formats import read_solutions
+from rewardlab.data.step_formats import name_of, read_solutions, solutions_in
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.process import THRESHOLD, Judged, best_threshold, figures, first_errors
 from rewardlab.prm import StepScorer, load_scorer
@@ -29,14 +29,14 @@ BATCH = 64
 
 
 def evaluate_scorer(
-    model: str | StepScorer, on: str | Path | Sequence[Solution], *, threshold: float = THRESHOLD, fit_threshold: bool = False,
+    model: str | StepScorer, on: Any, *, threshold: float = THRESHOLD, fit_threshold: bool = False,
     limit: int | None = None, seed: int = 0, format: str = "auto", page: str | Path | None = None, out: str | Path | None = None,
     device: str = "auto", dtype: str = "auto",
 ) -> dict[str, Any]:  # fmt: skip
     """First errors, steps, calibration, categories and cost of a scorer: the figures of `evals/process.py`, as one document.
 
     model: what `load_scorer` takes, or a scorer.  on: a file or folder of solutions in any format of `data/step_formats.py`, or
-    processbench or prmbench, whose files lie in the folder that REWARDLAB_DATA names; or a list.
+    processbench or prmbench, whose files lie in the folder that REWARDLAB_DATA names; or rows as of a file, or solutions.
     threshold: a step is judged right above it.
     fit_threshold: choose it for the best F1 on half of the problems, and measure on the others; never on the same ones.  limit: so
     many solutions, chosen by chance.  page: an HTML page of it.  out: each solution with its `chances`, as JSON lines.
@@ -46,7 +46,7 @@ def evaluate_scorer(
     if page:
         check_page(Path(page))
     chosen = _sampled(_solutions(on, format), limit, seed)
-    on = str(on) if isinstance(on, str | Path) else "solutions"
+    on = name_of(on)
     if not any(label is not None for _, s in chosen for label in s.labels):
         raise RewardlabError(f"{on} has no solution with a labelled step to measure on")
     scorer = load_scorer(model, device, dtype) if isinstance(model, str) else model
@@ -76,10 +76,10 @@ def _other_steps(scorer: StepScorer, chosen: Sequence[tuple[str, Solution]], on:
     return {"note": f"the scorer learnt from steps by {scorer.splitter!r}, and steps of {on} hold several lines"}
 
 
-def _solutions(on: str | Path | Sequence[Solution], format: str) -> list[tuple[str, Solution]]:
+def _solutions(on: Any, format: str) -> list[tuple[str, Solution]]:
     """Each solution with the name of its file."""
     if not isinstance(on, str | Path):
-        return [("given", s) for s in on]
+        return [("given", s) for s in solutions_in(on, format)]
     return [(file.name.split(".")[0], s) for file in _files(on) for s in read_solutions(file, format)]
 
 

@@ -21,7 +21,7 @@ from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Task, ask
 from rewardlab.data.files import TABLES, encoded
 from rewardlab.data.solutions import Solution
-from rewardlab.data.step_formats import AUTO, read_solutions, row_in
+from rewardlab.data.step_formats import AUTO, name_of, row_in, solutions_in
 from rewardlab.data.work import key_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
@@ -36,14 +36,14 @@ from rewardlab.util.progress import Bar
 
 
 def label_file(
-    out: Path | str, *, task: Task | str | None = None, model: str | Policy | None = None, solutions: Path | str | None = None,
+    out: Path | str, *, task: Task | str | None = None, model: str | Policy | None = None, solutions: Any = None,
     judge: str | Policy | None = None, labels: Labels | None = None, workers: str | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Label the steps of solutions, and write them to `out` as JSON lines, a batch at a time; returns what was found and the cost.
 
-    The solutions are sampled by the model on the task's training problems, or read from a file in any known format, whose problems
-    are found in the task by their text, for the answer. judge: the model that judges (by="judge" or "consensus"); None: the model
-    itself.
+    The solutions are sampled by the model on the task's training problems, or read from a file in any known format, or from rows as
+    of one; their problems are found in the task by their text, for the answer. judge: the model that judges (by="judge" or
+    "consensus"); None: the model itself.
     workers: "ray" or "ray:N", to label over a Ray cluster, with the same labels.
     settings: fields of Labels and of RunConfig (seed, device, max_new, prompt_column ...). A model is not needed where a file is
     labelled by tool, reference or another judge.
@@ -55,6 +55,8 @@ def label_file(
     own = {name: settings.pop(name) for name in list(settings) if name in Labels.__dataclass_fields__}
     labels = replace(labels or Labels(), **own)
     _check_out(Path(out))
+    if not isinstance(solutions, str | Path | None):
+        solutions = solutions_in(solutions, splitter=labels.splitter)
     refuse_missing(model := named_model(model))
     refuse_missing(judge := named_model(judge))
     config, task = as_in_run(model, task, settings)
@@ -70,18 +72,22 @@ def label_file(
 
 def _request(
     labels: Labels, config: RunConfig, task: Task | str | None, model: str | Policy | None, judge: str | Policy | None,
-    solutions: Path | str | None,
+    solutions: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """All that the labels depend on, as plain data."""
     named = task.name if isinstance(task, Task) else task
     request = {"task": named, "model": _name(model or config.model), "judge": _name(judge), **vars(labels)}
     if solutions is not None:
-        request |= {
-            "solutions": str(solutions),
-            "digest": hashlib.blake2b(Path(solutions).read_bytes(), digest_size=12).hexdigest(),
-        }
+        request |= {"solutions": name_of(solutions), "digest": hashlib.blake2b(_bytes(solutions), digest_size=12).hexdigest()}
     fields = ("seed", "max_new", "dtype", "system", "overlong", "prompt_column", "answer_column")
     return request | {name: getattr(config, name) for name in fields}
+
+
+def _bytes(solutions: Any) -> bytes:
+    """What solutions are known again by: the file, or the solutions themselves."""
+    if isinstance(solutions, str | Path):
+        return Path(solutions).read_bytes()
+    return "".join(encoded(row_in(s, "rewardlab")) for s in solutions).encode()
 
 
 @dataclass
@@ -92,11 +98,11 @@ class Read:
     broken: list[str]
 
 
-def _read(path: Path | str, splitter: str) -> Read:
+def _read(path: Any, splitter: str) -> Read:
     broken: list[str] = []
-    found = list(read_solutions(path, AUTO, broken=broken, splitter=splitter))
+    found = solutions_in(path, AUTO, broken=broken, splitter=splitter)
     if not found:
-        raise RewardlabError(f"{path} holds no solution" + (f": {broken[0]}" if broken else ""))
+        raise RewardlabError(f"{name_of(path)} holds no solution" + (f": {broken[0]}" if broken else ""))
     return Read(found, broken)
 
 

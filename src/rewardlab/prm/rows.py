@@ -11,7 +11,7 @@ from typing import Any
 
 from rewardlab.core import Message, Problem, Task, uniform_of
 from rewardlab.data.solutions import Solution
-from rewardlab.data.step_formats import read_solutions
+from rewardlab.data.step_formats import solutions_in
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.prm.generative import judged_chat
@@ -23,15 +23,10 @@ from rewardlab.text.splitters import SPLITTERS
 SEPARATOR = "\n"
 
 
-def read_labelled(
-    data: str | Path | Sequence[Solution], format: str, alternatives: bool, threshold: float | None = None
-) -> tuple[list[Solution], int]:
+def read_labelled(data: Any, format: str, alternatives: bool, threshold: float | None = None) -> tuple[list[Solution], int]:
     """The solutions, and how many alternatives were passed over.  threshold: labels from it up are 1, others 0."""
     passed_over: list[int] = []
-    found = list(data) if not isinstance(data, str | Path) else None
-    if found is None:
-        read = read_solutions(data, format, alternatives=alternatives, passed_over=passed_over)
-        found = [of_its_own(s) for s in read]
+    found = [of_its_own(s) for s in solutions_in(data, format, alternatives=alternatives, passed_over=passed_over)]
     return [s if threshold is None else hard(s, threshold) for s in found], sum(passed_over)
 
 
@@ -128,7 +123,8 @@ def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) 
     test = [(p, s) for p, s in both if uniform_of("solutions", p.key) < test_share]
     if not known:
         raise RewardlabError(
-            f"none of the {len(solutions)} solutions has a label: rewardlab prm label --solutions FILE --out FILE writes them"
+            f"none of the {len(solutions)} solutions has a label{_not_read(solutions)}: rewardlab prm label --solutions FILE --out "
+            "FILE writes them"
         )
     if not train_on or not test:
         raise RewardlabError(
@@ -137,6 +133,16 @@ def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) 
         )
     task = Task("solutions", Shuffled(train_on, seed), [p for p, _ in test], "final_answer", about="solutions with labelled steps")
     return task, [s for _, s in test]
+
+
+def _not_read(solutions: Sequence[Solution]) -> str:
+    """Columns that may have been meant as labels, in words."""
+    columns = dict.fromkeys(name for s in solutions for name in s.meta if "label" in name.lower() or "rating" in name.lower())
+    return (
+        f" (they have a column {', '.join(map(repr, columns))}, which is not read: labels are a list in `labels`)"
+        if columns
+        else ""
+    )
 
 
 def problem_of(s: Solution) -> Problem:

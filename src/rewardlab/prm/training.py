@@ -16,6 +16,7 @@ from rewardlab.api.result import Result
 from rewardlab.api.training import resume, train
 from rewardlab.core import Learner, Problem, Recipe, Score, Task, Trajectory, Turn, Update
 from rewardlab.data.solutions import Solution
+from rewardlab.data.step_formats import name_of
 from rewardlab.engine.rates import rate_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.labelled import labelled_steps
@@ -55,21 +56,21 @@ MEASURED = 500
 
 
 def train_scorer(
-    data: str | Path | Sequence[Solution], model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
+    data: Any, model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
     lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
     format: str = "auto", alternatives: bool = True, threshold: float | None = None, splitter: str = "",
     run: str | Path | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
 
-    data: a file in any format of `data/step_formats.py`, or solutions. alternatives: also learn from the other solutions that its
+    data: a file in any format of `data/step_formats.py`, rows as of one, or solutions. alternatives: also learn from others that
     rows hold, of PRM800K from each rated step that was not gone on with: most of its wrong ones. kind: head, a value head at the
     ends of steps; generative, the language model says Yes or No; implicit, its log-ratio to what it was. loss, zeta, tau:
     `objectives/step_labels.py`. beta: of implicit. lr: None is what suits the model. problems: solutions in a batch. test_share:
     of the prompts, all of whose solutions are held out. run: the folder of the run (default: OUT.run); called again, it resumes
     from there. settings: fields of RunConfig, such as steps, lora_rank, seed, device. Left out, and counted, are solutions that
-    exceed the context, have an empty step, or no label. threshold: a label from it up is right, a lower one wrong (None: as the loss
-    takes labels). splitter: what a step is, which is saved with the scorer ("": as `splitter_of` finds).
+    exceed the context, have an empty step, or no label. threshold: a label from it up is right, a lower one wrong (None: as the
+    loss takes labels). splitter: what a step is, which is saved with the scorer ("": as `splitter_of` finds).
 
     Half of the held-out problems choose the step of training that is saved, and the others are measured, where there are enough
     (`prm/held_out.py`); `note` and `warning` tell what the figures are worth.
@@ -90,7 +91,7 @@ def train_scorer(
     # the rate as a number, by which a run that is gone on with is known again
     recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, learnt.task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    about = {"model": model, "data": str(data) if isinstance(data, str | Path) else "solutions", "kind": kind, "loss": loss}
+    about = {"model": model, "data": name_of(data), "kind": kind, "loss": loss}
     about |= ({} if threshold is None else {"threshold": threshold}) | {"splitter": splitter or splitter_of(data, solutions)}
     found = _write(out, done, learnt, config, about | learnt.counts, shape)
     return {"out": str(out), "run": str(done.out), **found}
