@@ -173,7 +173,9 @@ def test_a_checkpoint_that_says_what_it_is(tmp_path, words):
     (tmp_path / "step_scorer.json").write_text(json.dumps({"convention": "head", "layout": "chat", "separator": "\n"}))
     scorer = load(tmp_path)
     assert scorer.layout == "chat"
-    assert load(f"{tmp_path}?as=head").layout == "trl"
+    # what it says of itself stays, unless something else is said
+    assert load(f"{tmp_path}?as=head").layout == "chat"
+    assert load(f"{tmp_path}?as=head&layout=trl").layout == "trl"
     assert scorer.score([OTHER]) != load(f"{tmp_path}?as=head").score([OTHER])
 
 

@@ -257,3 +257,19 @@ def test_a_column_that_may_be_meant_as_labels_is_named():
         RewardlabError, match=r"none of the 1 solutions has a label \(they have a column 'step_labels', which is not"
     ):
         solutions_task(list(read_solutions([{"prompt": "?", "steps": ["a"], "step_labels": [1]}])), 0.1, 0)
+
+
+def test_what_a_checkpoint_says_stays_where_its_convention_is_named(base, tmp_path):
+    api.train_scorer(SOLUTIONS, base, tmp_path / "prm", **QUICK)
+    plain, named = (load_scorer(f"{tmp_path / 'prm'}{query}", "cpu", "float32") for query in ("", "?as=head"))
+    assert (
+        (named.layout, named.separator, named.splitter) == (plain.layout, plain.separator, "newline") == ("chat", "\n", "newline")
+    )
+    assert load_scorer(f"{tmp_path / 'prm'}?as=head&layout=trl", "cpu").layout == "trl"
+    for query, message in (
+        ("as=head&layout=bogus", "unknown layout of a scorer 'bogus'"), ("separator=", "cannot be empty"),
+        ("as=implicit&reference=x&beta=-1", "beta is a number above 0, and not '-1'"),
+        ("as=implicit&reference=x&beta=much", "beta is a number above 0, and not 'much'"),
+    ):  # fmt: skip
+        with pytest.raises(RewardlabError, match=message):
+            load_scorer(f"{tmp_path / 'prm'}?{query}", "cpu")

@@ -18,7 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from rewardlab.core import Message
+from rewardlab.errors import unknown
 from rewardlab.prm.scorer import Encoded, StepScorer, by_row
+
+LAYOUTS = ("trl", "chat")
 
 
 class HeadScorer(StepScorer):
@@ -30,6 +33,8 @@ class HeadScorer(StepScorer):
         self, model: Any, tokenizer: Any, device: torch.device, head: nn.Module, layout: str = "trl", separator: str = "\n"
     ):  # fmt: skip
         super().__init__(model, tokenizer, device)
+        if layout not in LAYOUTS:
+            raise unknown("layout of a scorer", layout, LAYOUTS)
         self.head, self.layout, self.separator = head.to(device), layout, separator
 
     def encode(self, prompt: str, steps: Sequence[str]) -> Encoded:

@@ -17,6 +17,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import Checkpoint, find, loading
 from rewardlab.policies.ends import SCORED_AT
@@ -24,7 +25,7 @@ from rewardlab.policies.hf.adapters import with_saved_adapter
 from rewardlab.policies.hf.loading import quiet
 from rewardlab.policies.hf.model import check_head
 from rewardlab.prm.generative import GenerativeScorer, RLHFlowScorer
-from rewardlab.prm.head import HeadScorer
+from rewardlab.prm.head import LAYOUTS, HeadScorer
 from rewardlab.prm.implicit import BETA, ImplicitScorer, LikelihoodScorer
 from rewardlab.prm.scorer import NoScorer, StepScorer
 from rewardlab.prm.skywork import SkyworkScorer
@@ -47,9 +48,9 @@ SETTINGS = {"head": ("layout", "separator"), "implicit": ("reference", "beta")}
 def load_scorer(name: str, device: str = "auto", dtype: str = "auto") -> StepScorer:
     """The scorer of steps in a checkpoint: a folder, a run, or a model of the Hugging Face hub.
 
-    After a question mark it may be said what the checkpoint does not say: PATH?as=shepherd (head, shepherd, rlhflow, qwen, skywork,
-    generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH and beta=0.05;
-    for all splitter=newline|paragraph|tag|sentence, what a step is.  dtype: of the weights.
+    After a question mark it may be said what the checkpoint does not say, or says otherwise: PATH?as=shepherd (head, shepherd,
+    rlhflow, qwen, skywork, generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH and beta=0.05;
+    for all splitter=newline|paragraph|tag|sentence, what a step is. dtype: of the weights.
     Raises RewardlabError for a model that is no scorer of steps, or of a convention that cannot be told.
     """
     found, convention, settings = settings_of(name)
@@ -78,17 +79,35 @@ def settings_of(name: str) -> tuple[Checkpoint, str, dict[str, Any]]:
     said = dict(parse_qsl(query, keep_blank_values=True))
     said |= {"convention": said.pop("as")} if "as" in said else {}
     with loading(found.folder):
-        settings: dict[str, Any] = {**(_written(found.folder) if "convention" not in said else {}), **said}
+        settings: dict[str, Any] = {**_kept(_written(found.folder), said.get("convention")), **said}
         convention = settings.pop("convention", None) or recognised(found, place)
     if convention not in CONVENTIONS:
         raise unknown("convention of a scorer", convention, CONVENTIONS)
     if extra := sorted(set(settings) - {SPLITTER, *SETTINGS.get(convention, ())}):
         raise RewardlabError(f"{name}: a scorer as {convention!r} has no setting {extra[0]!r}")
-    if SPLITTER in settings:
-        of_text(settings[SPLITTER])
+    _check(name, settings)
     if convention == "implicit" and "reference" not in settings:
         raise RewardlabError(f"{name}: implicit rewards need the model that it began from: ?as=implicit&reference=PATH")
     return found, convention, settings
+
+
+def _kept(written: dict[str, Any], convention: str | None) -> dict[str, Any]:
+    """What a checkpoint says itself that holds of a convention: all of it, or of another than its own what a step is."""
+    if convention in (None, written.get("convention")):
+        return written
+    return {name: value for name, value in written.items() if name == SPLITTER}
+
+
+def _check(name: str, settings: dict[str, Any]) -> None:
+    """Raise RewardlabError for a setting with a value that it cannot have, before weights are read."""
+    if SPLITTER in settings:
+        of_text(settings[SPLITTER])
+    if (layout := settings.get("layout", LAYOUTS[0])) not in LAYOUTS:
+        raise unknown("layout of a scorer", layout, LAYOUTS)
+    if not settings.get("separator", "x"):
+        raise RewardlabError(f"{name}: a step's score is read at its separator, which cannot be empty")
+    if "beta" in settings and not (number_of(settings["beta"]) or 0) > 0:
+        raise RewardlabError(f"{name}: beta is a number above 0, and not {settings['beta']!r}")
 
 
 def recognised(found: Checkpoint, name: str) -> str:
