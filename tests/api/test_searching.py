@@ -8,12 +8,13 @@ import signal
 import pytest
 
 from rewardlab.api import search, searching
+from rewardlab.api.sampled import candidates_of
 from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import arms
 from rewardlab.api.searching import next_value
 from rewardlab.commands import cli
 from rewardlab.commands import search as search_command
-from rewardlab.core import Learner, Message, Problem, Recipe, Score, Task, ask
+from rewardlab.core import Learner, Message, Problem, Recipe, Score, Task, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.prm import StepScorer, load_scorer
@@ -197,6 +198,23 @@ def test_a_page_needs_answers_and_a_task_without_them_is_answered(policy, tmp_pa
     document = search("best_of_n", blank, model=policy, out=tmp_path / "a.jsonl", **SMALL)
     assert document["results"][0]["accuracy"] is None
     assert json.loads((tmp_path / "a.jsonl").read_text())["right"] is None
+
+
+def test_the_replies_that_were_chosen_among_are_kept_with_their_scores(policy, tmp_path):
+    recipe = build("best_of_n", {"n": 3}).but(reward=length_of_reply())
+    settings = {"model": policy, "problems": 2, **SMALL}
+    search(recipe, world(), out=tmp_path / "with.jsonl", candidates=True, **settings)
+    rows = [json.loads(line) for line in (tmp_path / "with.jsonl").read_text().splitlines()]
+    assert [len(row["candidates"]) for row in rows] == [3, 3]
+    for row in rows:
+        # best of n by hand
+        best = max(row["candidates"], key=lambda one: one["score"])
+        assert row["answer"] == best["reply"]
+        assert all(one["score"] == len(one["reply"]) for one in row["candidates"])
+    search(recipe, world(), out=tmp_path / "without.jsonl", **settings)
+    assert "candidates" not in (tmp_path / "without.jsonl").read_text()
+    scored = candidates_of([Trajectory(ask("?"))], [Score(steps=[(3, 0.25), (5, 0.5)])])
+    assert scored == [{"reply": "", "score": 0.75, "steps": [0.25, 0.5]}]
 
 
 # ---- answers that are kept -------------------------------------------------------------------------------------------

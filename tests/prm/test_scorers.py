@@ -176,7 +176,7 @@ def test_a_checkpoint_that_says_what_it_is(tmp_path, words):
     # what it says of itself stays, unless something else is said
     assert load(f"{tmp_path}?as=head").layout == "chat"
     assert load(f"{tmp_path}?as=head&layout=trl").layout == "trl"
-    assert scorer.score([OTHER]) != load(f"{tmp_path}?as=head").score([OTHER])
+    assert scorer.score([OTHER]) != load(f"{tmp_path}?as=head&layout=trl").score([OTHER])
 
 
 def test_what_cannot_be_scored_is_refused_in_words(tmp_path, words):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rewardlab.api.checking import need_answers
-from rewardlab.core import Group, Run, Scores, Task
+from rewardlab.core import Group, Run, Score, Scores, Task, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console
@@ -62,3 +62,11 @@ def tell_undecided(task: Task) -> None:
     """Say that nothing tells which replies are right, and what would."""
     why = need_answers(task, "a verdict", instead="")
     console.print(f"note: which replies are right is not known: {why}", highlight=False, markup=False, soft_wrap=True)
+
+
+def candidates_of(group: Sequence[Trajectory], scores: Sequence[Score]) -> list[dict[str, Any]]:
+    """The replies that were chosen among, with their scores (null: no verdict), and those of their steps, where they have some."""
+    return [
+        {"reply": t.reply, "score": s.total} | ({"steps": [reward for _, reward in s.steps]} if s.steps else {})
+        for t, s in zip(group, scores, strict=True)
+    ]

@@ -16,7 +16,7 @@ from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment,
 from rewardlab.api.named_scorers import require_scorers, scorers_in
 from rewardlab.api.order import in_order
 from rewardlab.api.prompt_lengths import fit_prompts
-from rewardlab.api.sampled import Ends, Unscored, check_scored, ends, tell_undecided, unscored
+from rewardlab.api.sampled import Ends, Unscored, candidates_of, check_scored, ends, tell_undecided, unscored
 from rewardlab.api.search_advice import Measured, advice
 from rewardlab.api.search_arms import Arm, arms, scorer_of
 from rewardlab.api.streaming import Answers, answered, answers_file
@@ -46,23 +46,22 @@ def search(
     methods: Sequence[str | Recipe] | str | Recipe, task: Task | Path | str | None = None, *,
     model: str | Path | Policy | None = None, scorer: Any = None, budgets: Sequence[int] | int = (), problems: int = 100,
     settings: Mapping[str, Any] | None = None, out: Path | str | None = None, page: Path | str | None = None, batch: int = 16,
-    **config: Any,
+    candidates: bool = False, **config: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Answer a task's held-out problems by searches: methods that select an answer, such as beam_search and best_of_n.
 
     scorer: a reward, its name or formula, a plain function (completion, answer ...), "verifier", "prm:PATH", or "likelihood"; None
-    is the method's own. A method that reads no scores, such as majority_vote, ignores it beside others that do.  budgets: tokens
-    per problem, generated and read by all models, scorer included. For each, a method gets the largest n, width, trees or
-    iterations that stays within it on a few of the problems; what was spent on all is measured. Without budgets a method has its
-    own settings.  settings: `n` for every method that has it, `dvts.branch` for one.  out: a file that gets a row for each answer
-    as soon as it is there. A call that was killed resumes from OUT.work, with the same result, and one that was finished gives it
-    again.  page: an HTML page of accuracy against tokens.  config: fields of RunConfig.
+    is the method's own. Methods that read no scores ignore it beside others. budgets: tokens per problem, generated and read by all
+    models, scorer included. For each, a method gets the largest n, width, trees or iterations that stays within it on a few of the
+    problems; what was spent on all is measured. Without budgets a method has its own settings. settings: `n` for every method that
+    has it, `dvts.branch` for one. out: a file that gets a row for each answer as soon as it is there. A call that was killed
+    resumes from OUT.work, with the same result, and one that was finished gives it again. candidates: with every reply that was
+    chosen among, and its score. page: an HTML page of accuracy against tokens. config: fields of RunConfig.
 
     The methods answer the same problems. "plan" says for each budget which to use, and which cannot be told apart from it.
     """
     budgets = sorted({POSITIVE.check("budgets", b) for b in ((budgets,) if isinstance(budgets, int) else budgets)})
-    for name, value in (("problems", problems), ("batch", batch)):
-        POSITIVE.check(name, value)
+    problems, batch = POSITIVE.check("problems", problems), POSITIVE.check("batch", batch)
     scorer = scorer_of(scorer)
     compared = arms(methods, settings or {}, scorer, bool(budgets))
     for path, check in ((out, check_writable), (page, check_page)):
@@ -72,11 +71,12 @@ def search(
     asked = _asked(compared, model, task, config, bool(page))
     about = {"task": asked.task.name, "model": asked.model, "scorer": "its own" if scorer is None else str(scorer)}
     made_of = {"methods": [arm.described for arm in asked.compared], "budgets": budgets, "problems": problems, "batch": batch}
+    made_of |= {"candidates": True} if candidates else {}
     request = {**about, **made_of, "rows": asked.rows(problems), "config": asked.config.to_json()}
     # of two models that are objects nothing says that they are the same
     document = answered(out, request, repeats=model is None or isinstance(model, str))
     if document is None:
-        searcher = _searcher(asked, model, problems, batch)
+        searcher = _searcher(asked, model, problems, batch, candidates)
         with answers_file(out, request) as answers:
             document = answers.summary = about | searcher.found(asked.compared, budgets, answers)
     if page:
@@ -116,20 +116,24 @@ def _asked(
     return Asked(compared, task, name, config)
 
 
-def _searcher(asked: Asked, model: str | Policy | None, problems: int, batch: int) -> Searcher:
+def _searcher(asked: Asked, model: str | Policy | None, problems: int, batch: int, candidates: bool) -> Searcher:
     compared, task, _, config = asked
     policy = policy_of(model, config, task)
     for arm in compared:
         # all answer the problems that each of them can read
         task, _ = fit_prompts(task, policy, config, env=environment_of(arm.recipe))
-    return Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not undecided(task))
+    return Searcher(_runs(compared, policy, task, config), held_out(task, problems), batch, not undecided(task), candidates)
 
 
 class Searcher:
-    """Searches with several methods on the same problems.  judges: whether the problems have answers to verify by."""
+    """Searches with several methods on the same problems.  judges: whether the problems have answers to verify by.  candidates:
+    whether the replies that were not chosen are kept too.
+    """
 
-    def __init__(self, runs: Mapping[str, Run], problems: Sequence[Problem], batch: int, judges: bool):
-        self.runs, self.problems, self.batch, self.judges = runs, problems, batch, judges
+    def __init__(
+        self, runs: Mapping[str, Run], problems: Sequence[Problem], batch: int, judges: bool, candidates: bool = False
+    ):  # fmt: skip
+        self.runs, self.problems, self.batch, self.judges, self.candidates = runs, problems, batch, judges, candidates
         self._checked: set[str] = set()
 
     def found(self, compared: Sequence[Arm], budgets: Sequence[int], answers: Answers) -> dict[str, Any]:
@@ -204,6 +208,8 @@ class Searcher:
             {"prompt": p.question, "answer": t.reply, "right": None if v is None else v >= 1.0, "replies": len(group)}
             for p, t, v, group in zip(problems, chosen, verdicts, groups, strict=True)
         ]
+        if self.candidates:
+            rows = [row | {"candidates": candidates_of(*pair)} for row, *pair in zip(rows, groups, scores, strict=True)]
         told = {"unscored": unscored(scores)} if recipe.reward else {}
         sampled = ends(groups, run, played=environment_of(recipe) is not None)
         return {"rows": rows, "tokens": tokens, "policy_tokens": by_policy, "ends": sampled, **told}

@@ -26,6 +26,7 @@ from typing import Any
 
 from rewardlab.api.selecting import check_selects
 from rewardlab.commands import flags as shared
+from rewardlab.errors import RewardlabError
 from rewardlab.runs.named import config_of_run, refuse_missing
 from rewardlab.settings.domain import POSITIVE
 
@@ -46,6 +47,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     shared.number_flag(parser, "batch", "problems per saved batch (default 16)", default=16)
     text = "append a row per answer; a killed command resumes, a finished one gives its result again"
     parser.add_argument("--out", type=Path, metavar="FILE", help=text)
+    text = "with --out: keep every reply that was chosen among too, and its score, in a column `candidates`"
+    parser.add_argument("--candidates", action="store_true", help=text)
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page of accuracy against tokens")
     shared.config_flags(parser, FIELDS)
 
@@ -63,11 +66,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         from rewardlab.registry.names import check_reward
 
         check_reward(args.scorer)
+    if args.candidates and not args.out:
+        raise RewardlabError("--candidates are rows of a file: give --out FILE")
     from rewardlab import api
 
     return api.search(
         methods, scorer=args.scorer, budgets=args.budgets, problems=args.problems, settings=settings, out=args.out, page=args.page,
-        batch=args.batch, **shared.given(args, FIELDS),
+        batch=args.batch, candidates=args.candidates, **shared.given(args, FIELDS),
     )  # fmt: skip
 
 
