@@ -146,8 +146,10 @@ def _entries(source: Any) -> Iterator[Entry]:
         return
     for rows in GivenRows.of(source).splits().values():
         for place, row in rows:
-            broken = isinstance(row, RewardlabError)
-            yield Entry(place, None, why=str(row).removeprefix(f"{place}: ")) if broken else Entry(place, dict(row))
+            if isinstance(row, RewardlabError):
+                yield Entry(place, None, why=str(row).removeprefix(f"{place}: "))
+            else:
+                yield Entry(place, dict(row))
 
 
 def from_cells(row: Row, format: str) -> Row:

@@ -91,7 +91,7 @@ def train_scorer(
     # the rate as a number, by which a run that is gone on with is known again
     recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
     done = _trained(recipe, policy, learnt.task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    about = {"model": model, "data": name_of(data), "kind": kind, "loss": loss}
+    about: dict[str, Any] = {"model": model, "data": name_of(data), "kind": kind, "loss": loss}
     about |= ({} if threshold is None else {"threshold": threshold}) | {"splitter": splitter or splitter_of(data, solutions)}
     found = _write(out, done, learnt, config, about | learnt.counts, shape)
     return {"out": str(out), "run": str(done.out), **found}

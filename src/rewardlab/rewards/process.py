@@ -17,7 +17,6 @@ from rewardlab.util.progress import console
 
 PREFIX = "prm:"
 """Before the name of a checkpoint: a scorer of steps, and not a policy."""
-Splitting = Literal["auto", "newline", "paragraph", "tag", "sentence"]
 _TOLD: WeakSet[Any] = WeakSet()
 """Scorers of which it has been said that they are asked about other steps than they learnt from."""
 FORMS: dict[str, Callable[[Sequence[float]], float]] = {
@@ -28,7 +27,7 @@ FORMS: dict[str, Callable[[Sequence[float]], float]] = {
 @reward(over="groups")
 def prm_score(
     groups: list[Group], run: Run, *, model: str = "prm", form: Literal["last", "min", "product", "mean"] = "last",
-    splitter: Splitting = "auto",
+    splitter: Literal["auto", "newline", "paragraph", "tag", "sentence"] = "auto",
 ) -> Scores:  # fmt: skip
     """A reply's score, finished or not, from its steps' chances of being right: the last, the minimum, their product or their mean.
 
@@ -49,7 +48,7 @@ def prm_score(
 @reward(over="groups")
 def prm_steps(
     groups: list[Group], run: Run, *, model: str = "prm", clip: Share | None = None, delta: bool = False,
-    splitter: Splitting = "auto",
+    splitter: Literal["auto", "newline", "paragraph", "tag", "sentence"] = "auto",
 ) -> Scores:  # fmt: skip
     """At the end of each step, its chance of being right by a process reward model: dense rewards.
 
@@ -78,7 +77,7 @@ def prm_steps(
 @reward(over="groups")
 def doubted_steps(
     groups: list[Group], run: Run, *, model: str = "prm", below: Share = 0.5,
-    splitter: Splitting = "auto",
+    splitter: Literal["auto", "newline", "paragraph", "tag", "sentence"] = "auto",
 ) -> Scores:  # fmt: skip
     """1 at the end of each step whose chance of being right is less than `below` by a process reward model, else 0: the steps
     that a critic would list as wrong.  model, splitter: as in `prm_steps`.
