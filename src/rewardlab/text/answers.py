@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from .boxes import braced, joint
 from .boxes import last as last_box
 from .claims import claim
+from .corrections import corrected
 from .languages import in_english
 from .layouts import in_sentence, under_heading
 from .marks import after_answer, marks_of, states, taken_back
@@ -87,7 +88,7 @@ def own_words(reply: str) -> str:
     Of a reply with <answer> tags it is what stands between the last ones. What marks its answer in another language is put in
     English (`languages.py`).
     """
-    return between_tags(in_english(braced(own_turn(after_thinking(reply)))))
+    return between_tags(corrected(in_english(braced(own_turn(after_thinking(reply))))))
 
 
 def between_tags(text: str) -> str:

@@ -37,8 +37,13 @@ _COURTESY = re.compile(
 )
 _RETRACTING = ("wait", "scratch that", "correction:", "mistake", "error", "wrong", "incorrect", "not right", "not correct")
 _RETRACTED = re.compile(
-    r"\bno,? wait\b|\bwait,? (?:no|that|this|it|i)\b|\bscratch that\b|\bcorrection:|\bi (?:made an? |was )(?:mistake|error|wrong)"
+    r"\bno,? wait\b|\bwait,? (?:no|that|this|it|i)\b|\bscratch that\b|\bcorrection:|(?<!if )(?<!unless )"
+    r"\bi (?:made an? |was )(?:mistake|error|wrong)"
     r"|(?<!if )\b(?:that|this|it|which)(?:'s|\sis|\swas)\s(?:wrong|incorrect|not (?:right|correct)|a mistake|an error)\b",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"\b(?:if\s(?:you|one|someone|somebody)|some|many|others|people|students?|someone|anyone|a\scommon)\b[^0-9]{0,60}[0-9]",
     re.IGNORECASE,
 )
 
@@ -95,9 +100,16 @@ def without_courtesies(text: str) -> str:
 
 def retracted(text: str) -> bool:
     """Whether a text that follows an answer takes it back, as in "No wait, that is wrong"."""
-    if len(text) < 4:
+    if len(text) < 4 or not has(text, _RETRACTING):
         return False
-    return has(text, _RETRACTING) and bool(_RETRACTED.search(text))
+    return any(not of_others(text, match.start()) for match in _RETRACTED.finditer(text))
+
+
+def of_others(text: str, at: int) -> bool:
+    """Whether the sentence up to a place is about another value that somebody may have: "If you got 6, that is wrong." """
+    at_most = text[max(0, at - 120) : at]
+    sentence = at_most[max(at_most.rfind(end) for end in (". ", "! ", "? ", "\n")) + 1 :]
+    return bool(_OTHERS.search(sentence))
 
 
 def has(text: str, signs: tuple[str, ...]) -> bool:

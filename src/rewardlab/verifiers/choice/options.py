@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from rewardlab.text.corrections import corrected
 from rewardlab.text.others import OTHER, of_another
 from rewardlab.text.replies import Claim, claims, end_of
 
@@ -124,7 +125,7 @@ def choose(reply: str, options: Options, question: str = "") -> Choice:
 
     question: where it asks for the incorrect option, the one that is said to be incorrect is chosen.
     """
-    text = as_asked(in_english(end_of(reply)), question)
+    text = as_asked(_corrected(in_english(end_of(reply))), question)
     if one_by_one := _one_by_one(text, options):
         return one_by_one
     conclusion = concluded(text, options)
@@ -148,6 +149,12 @@ def choose(reply: str, options: Options, question: str = "") -> Choice:
         if (other := read(line, options)) not in ("", answer) and _stands_alone(line, options):
             return Choice("", f"states {_show(answer)}, and then {_show(other)}")
     return _unless_hedged(answer, claim.text, options)
+
+
+def _corrected(text: str) -> str:
+    """The text, or what it corrects its answer to; what it calls final stays."""
+    turned = corrected(text)
+    return turned if turned and turned != text and not any(claim.final for claim in claims(text)) else text
 
 
 def _one_by_one(text: str, options: Options) -> Choice | None:
