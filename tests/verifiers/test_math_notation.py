@@ -292,3 +292,20 @@ def test_notations_of_the_same(answer, reply):
 )  # fmt: skip
 def test_notations_of_something_else(answer, reply):
     assert said(rf"\boxed{{{reply}}}", answer) is False
+
+
+@pytest.mark.parametrize(
+    ("reply", "gold"),
+    [
+        (r"\frac{10!}{3!7!}", "120"), ("3!4!", "144"), (r"\frac{8!}{2!3!}", "3360"), (r"3!\,7!", "30240"), ("10!/(3!7!)", "120"),
+        (r"\frac{6!}{2!2!2!}", "90"), ("3!4", "24"), ("4!!3!", "48"), (r"\frac{n!}{k!2!}", r"\frac{n!}{2 \cdot k!}"),
+    ],
+)  # fmt: skip
+def test_a_factorial_ends_a_factor(reply, gold):
+    """4!! is 4 * 2."""
+    assert math().check(rf"\boxed{{{reply}}}", gold).correct is True
+
+
+@pytest.mark.parametrize(("reply", "gold"), [("(2+3)4", "20"), ("2 3", "6"), ("50%2", "1"), ("x2", "2x"), ("3!4!", "34")])
+def test_a_digit_after_anything_else_is_no_factor(reply, gold):
+    assert math().check(rf"\boxed{{{reply}}}", gold).correct is False

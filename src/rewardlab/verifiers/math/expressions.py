@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from .numerals import END, Numerals
 from .text import FUNCTIONS, Token, Unreadable
-from .trees import DEGREE, INFINITE, MINUS_ONE, Tree, applied, holds, names, negative, number, over, power, repeating, times
+from .trees import DEGREE, INFINITE, MINUS_ONE, Tree, applied, holds, names, negative, number, over, power, times
 
 DEEPEST = 40
 """Most levels of nested brackets."""
 
-_END = Token("end", "")
 _CLOSES = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 _PAIRED = {"lfloor": ("rfloor", "floor"), "lceil": ("rceil", "ceil")}
 _CONSTANTS = {"pi": ("const", "pi"), "infty": ("const", "inf")}
@@ -30,28 +30,7 @@ def scalar(tokens: Sequence[Token]) -> tuple[Tree, Sequence[Token]]:
     return tree, tokens[reader.at :]
 
 
-class _Reader:
-    def __init__(self, tokens: Sequence[Token]):
-        self.tokens, self.at, self.depth, self.bars = tokens, 0, 0, 0
-
-    def peek(self, ahead: int = 0) -> Token:
-        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
-
-    def take(self) -> Token:
-        token = self.peek()
-        self.at += 1
-        return token
-
-    def skip(self, *texts: str) -> bool:
-        if self.peek().text in texts and self.peek().kind in ("sign", "command"):
-            self.at += 1
-            return True
-        return False
-
-    def expect(self, text: str) -> None:
-        if not self.skip(text):
-            raise Unreadable(f"{text!r} is missing")
-
+class _Reader(Numerals):
     # ---- sums, products, powers --------------------------------------------------------------------------------------
 
     def sum(self) -> Tree:
@@ -90,8 +69,13 @@ class _Reader:
         return negative(self.power()) if self.skip("-") else self.power()
 
     def begins(self) -> bool:
-        """Whether a factor follows without a multiplication sign. A number never does, as "2 3" and "x2" are ambiguous."""
+        """Whether a factor follows without a multiplication sign.
+
+        A number does after a factorial alone, 3!7!: "2 3", "x2" and "(x+1)2" are ambiguous.
+        """
         kind, text, _ = self.peek()
+        if kind == "number":
+            return self.at > 0 and self.tokens[self.at - 1].kind == "sign" and self.tokens[self.at - 1].text in ("!", "!!")
         if kind == "name":
             return True
         if kind == "command":
@@ -148,7 +132,7 @@ class _Reader:
             self.expect("|")
             self.bars -= 1
             return ("fn", "abs", inside)
-        raise Unreadable(f"{token.text!r} is not understood here" if token is not _END else "it ends too early")
+        raise Unreadable(f"{token.text!r} is not understood here" if token is not END else "it ends too early")
 
     def group(self, close: str) -> Tree:
         # within brackets a | opens an absolute value again, even between two other bars
@@ -163,58 +147,6 @@ class _Reader:
         if self.skip("over"):
             return over(above, self.sum())
         return ("fn", "binomial", above, self.sum()) if self.skip("choose") else above
-
-    def numeral(self, text: str) -> Tree:
-        if self.peek().text in ("overline", "bar", "dot") and "." in text:
-            return number(repeating(text, self.period()))
-        if self.peek().text == "_":
-            raise Unreadable("a number in another base")
-        value = Fraction(text)
-        return number(value + self.part_of_mixed() if text.isdigit() and value else value)
-
-    def period(self) -> str:
-        r"""The digits that come again: all of \overline{142857}, or those from the first dot to the last, \dot{1}4285\dot{7}."""
-        dotted = self.take().text == "dot"
-        digits = self.marked_digits()
-        if dotted and self.peek().kind == "number" and self.peek(1).text == "dot":
-            digits += self.take().text
-        return digits + self.marked_digits() if dotted and self.skip("dot") else digits
-
-    def marked_digits(self) -> str:
-        braces = self.skip("{")
-        digits = self.take().text
-        if braces:
-            self.expect("}")
-        return digits
-
-    def part_of_mixed(self) -> Fraction | int:
-        r"""The fraction of a mixed number, as in 2\frac{1}{2} or "2 1/2"; 0 if no proper fraction follows."""
-        start = self.at
-        if self.peek().text == "frac" and self.peek().kind == "command" and self.plain_argument(self.plain_argument(1)):
-            part = self.fraction_of_integers()
-        elif (
-            self.peek().apart and [self.peek(i).kind for i in range(3)] == ["number", "sign", "number"] and self.peek(1).text == "/"
-        ):
-            above, _, below = (self.take().text for _ in range(3))
-            part = Fraction(int(above), int(below)) if above.isdigit() and below.isdigit() and int(below) else None
-        else:
-            return 0
-        if part is not None and 0 < part < 1 and self.peek().text not in ("^", "!", "/"):
-            return part
-        # the fraction is a factor, not part of a mixed number
-        self.at = start
-        return 0
-
-    def plain_argument(self, ahead: int) -> int:
-        """The place after an argument that is a number or the digits of one; 0 if another one is there, which may be long."""
-        texts = [self.peek(ahead + i).text for i in range(3)]
-        if ahead and self.peek(ahead).kind == "number":
-            return ahead if ahead == 1 and len(texts[0]) == 2 else ahead + 1
-        return ahead + 3 if ahead and (texts[0], texts[2]) == ("{", "}") and self.peek(ahead + 1).kind == "number" else 0
-
-    def fraction_of_integers(self) -> Fraction | None:
-        tree = self.primary()
-        return Fraction(tree[1], tree[2]) if tree[0] == "num" else None
 
     def symbol(self, name: str) -> Tree:
         if name in ("e", "i") and self.peek().text != "_":
