@@ -128,3 +128,48 @@ def test_hostile_replies_are_judged_soon(piece):
     for verifier in (choice, math):
         verifier().check(piece * (100_000 // len(piece)) + "x", "A")
     assert time.process_time() - start < 2.0
+
+
+CAPITAL = "What is the capital of France?\n\nA. Lyon\nB. Paris\nC. Nice\nD. Lille"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '```json\n{"answer": "B"}\n```', 'Here it is:\n```json\n{\n  "answer": "B"\n}\n```', "{'answer': 'B'}", "It's B 😊",
+        "**B** ✨",
+        "I'd go with B over A.", "I prefer B to A.", "Not A, C or D. So B", "Neither A nor C. It's B.",
+        "A is the answer? No. B is the answer.",
+        "Is it A? No. It is B.", "Both A and B could be right, but B is best.", "A and B are close, but B is better.",
+    ],
+)  # fmt: skip
+def test_plain_endings_choose(reply):
+    assert choice().check(reply, "B", prompt=CAPITAL).correct is True
+    assert choice().check(reply, "A", prompt=CAPITAL).correct is False
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "B 👎", "It's B 🤷", "I'd go with B or C over A.", "Not A, C or B. So B or D", "Is it B? No. B or A.",
+        "Both A and B could be right.",
+        'I answered {"answer": "B"} at first.', '{"answer": "A", "choice": "B"}',
+        '{"answer": "A", "answer": "B"}', '{"answer": ["A", "B"]}',
+        'The answer is A.\n```json\n{"answer": "B"}\n```', "The answer is A. I'd go with B over C.",
+        "B over A is what he says, and C.",
+    ],
+)  # fmt: skip
+def test_endings_that_leave_it_open_do_not(reply):
+    assert choice().check(reply, "B", prompt=CAPITAL).correct is False
+
+
+@pytest.mark.parametrize("prompt", [CAPITAL, "What is the capital of France?\n(A) Lyon (B) Paris (C) Nice (D) Lille"])
+def test_the_text_of_an_option_of_the_prompt_may_be_the_gold_answer(prompt):
+    assert [choice().check(reply, "Paris", prompt=prompt).correct for reply in ("B", "Paris", "A", "Lyon")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert choice().check("B", "Rome", prompt=prompt).correct is None
+    assert choice().check("B", "Paris", prompt="A. Lyon\nB. Paris").correct is True

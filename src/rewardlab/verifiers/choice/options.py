@@ -18,6 +18,7 @@ from rewardlab.text.replies import Claim, claims, end_of
 
 from .asked import as_asked
 from .conclusions import UNSURE, concluded
+from .endings import plainly
 from .languages import in_english
 from .texts import key, stands_in, without
 
@@ -125,7 +126,7 @@ def choose(reply: str, options: Options, question: str = "") -> Choice:
 
     question: where it asks for the incorrect option, the one that is said to be incorrect is chosen.
     """
-    text = as_asked(_corrected(in_english(end_of(reply))), question)
+    text = as_asked(plainly(_corrected(in_english(end_of(reply)))), question)
     if one_by_one := _one_by_one(text, options):
         return one_by_one
     conclusion = concluded(text, options)

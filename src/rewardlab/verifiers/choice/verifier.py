@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 
@@ -16,6 +17,9 @@ from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, rig
 from .options import Options, choose, read
 from .texts import key
 
+LONGEST = 20_000
+"""Characters at the end of a prompt in which options are looked for."""
+_IN_LINE = re.compile(r"(?:^|(?<=[\s,;:?]))\(([A-Z])\)\s")
 _LABEL = re.compile(r"\s*(?:[(\[（]\s?([A-Za-z])\s?[)\]）][.:]?|([A-Za-z])[).:：．])\s*")
 
 
@@ -24,8 +28,9 @@ def choice(pairs: list[Pair], *, share: bool = False) -> list[Verdict]:
     """Right if the reply chooses the gold option, by its letter or its text, and no other.
 
     answer: a letter, an option's text, or {"answer": either, "options": [...]}; the options may also be in
-    meta["options"], as a list or by letter. An integer is an option's index, from 0. If the answer is a list,
-    exactly those options must be chosen; with `share`, the value is then the Jaccard index of the letters.
+    meta["options"], as a list or by letter, else a text is looked up in the prompt, in lines such as "B. Paris".
+    An integer is an option's index, from 0. If the answer is a list, exactly those options must be chosen;
+    with `share`, the value is then the Jaccard index of the letters.
     Hedging ("A or B"), listing the options, and a change after the "final answer" are wrong.
     """
     return [_judge(pair, share) for pair in pairs]
@@ -33,7 +38,7 @@ def choice(pairs: list[Pair], *, share: bool = False) -> list[Verdict]:
 
 def _judge(pair: Pair, share: bool) -> Verdict:
     try:
-        gold, options = _gold(pair.answer, pair.meta)
+        gold, options = _gold(pair.answer, pair.meta, pair.prompt)
     except (ValueError, TypeError, AttributeError) as problem:
         return no_verdict(f"the gold answer {str(pair.answer)[:80]!r} is not one of the options: {problem}")
     letters, why = choose(pair.response, options, pair.prompt)
@@ -45,14 +50,20 @@ def _judge(pair: Pair, share: bool) -> Verdict:
     return wrong(differs(letters, gold), letters, value=value)
 
 
-def _gold(answer: Any, meta: Mapping[str, Any]) -> tuple[str, Options]:
-    """The gold letters, sorted, and the options."""
+def _gold(answer: Any, meta: Mapping[str, Any], prompt: str = "") -> tuple[str, Options]:
+    """The gold letters, sorted, and the options.
+
+    Those of the prompt are read only where a gold answer is the text of one: letters need none.
+    """
     options_data: Any = meta.get("options", meta.get("choices"))
     answer = data(answer)
     if isinstance(answer, Mapping):
         answer, options_data = answer.get("answer"), answer.get("options", options_data)
     options = options_of(options_data)
     golds = answer if isinstance(answer, list | tuple) else [answer]
+    if options_data is None and any(isinstance(gold, str) and len(gold.strip(" ().:")) > 1 for gold in golds):
+        asked, texts = options_in(prompt), {key(str(gold)) for gold in golds}
+        options = asked if any(key(text) in texts for text in asked.values()) else options
     letters = {letter for gold in golds for letter in _letters(gold, options)}
     if not letters:
         raise ValueError("it is empty")
@@ -80,6 +91,21 @@ def options_of(data: Any) -> dict[str, str]:
     if sorted(labels) == list(ascii_uppercase[: len(texts)]):
         return {letter: _LABEL.sub("", text) for letter, text in sorted(zip(labels, texts, strict=True))}
     return dict(zip(ascii_uppercase, texts, strict=False))
+
+
+def options_in(prompt: str) -> dict[str, str]:
+    """The options that end a question, a labelled one a line, or in one line with letters in brackets; none if there are none."""
+    lines = [line.strip() for line in prompt[-LONGEST:].splitlines() if line.strip()]
+    labels = "".join(_label(line) or " " for line in lines)
+    for start in range(len(lines) - 1, -1, -1):
+        if labels.startswith("AB", start):
+            size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(labels[start:], ascii_uppercase, strict=False)))
+            return {labels[i]: _LABEL.sub("", lines[i], count=1) for i in range(start, start + size)}
+    for line in reversed(lines):
+        parts = _IN_LINE.split(line)[1:]
+        if len(parts) >= 4 and "".join(parts[::2]) == ascii_uppercase[: len(parts) // 2]:
+            return dict(zip(parts[::2], (text.strip(" ,;") for text in parts[1::2]), strict=True))
+    return {}
 
 
 def _read_options(text: str) -> Any:
