@@ -11,9 +11,11 @@ from functools import cache
 
 import pytest
 
+from rewardlab.envs.tool_messages import calls_of
 from rewardlab.errors import RewardlabError
 from rewardlab.tasks.sources import data_file
 from rewardlab.verifiers.calls.accepted import accepted_in, canonical
+from rewardlab.verifiers.calls.calls import Call, Malformed
 from rewardlab.verifiers.calls.verifier import function_calls
 
 NAMES = ("simple_python", "multiple", "parallel", "parallel_multiple", "live_simple", "live_parallel", "live_parallel_multiple")
@@ -274,7 +276,84 @@ def test_types_of_the_leaderboard_are_those_of_json_schema():
 # ---- markup ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("written", [as_verbose_xml, as_concise_xml, as_qwen_coder, as_invoke, as_glm, as_llama])
+def as_deepseek(calls):
+    said = "\n".join(
+        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{n}\n```json\n{json.dumps(a)}\n```<｜tool▁call▁end｜>" for n, a in calls
+    )
+    return f"I look it up.<｜tool▁calls▁begin｜>{said}<｜tool▁calls▁end｜><｜end▁of▁sentence｜>"
+
+
+def as_deepseek_v31(calls):
+    said = "".join(f"<｜tool▁call▁begin｜>{n}<｜tool▁sep｜>{json.dumps(a)}<｜tool▁call▁end｜>" for n, a in calls)
+    return f"<｜tool▁calls▁begin｜>{said}<｜tool▁calls▁end｜>"
+
+
+def as_kimi(calls):
+    said = "".join(
+        f"<|tool_call_begin|>functions.{n}:{i}<|tool_call_argument_begin|>{json.dumps(a)}<|tool_call_end|>"
+        for i, (n, a) in enumerate(calls)
+    )
+    return f"<|tool_calls_section_begin|>{said}<|tool_calls_section_end|>"
+
+
+def as_harmony(calls):
+    said = "<|start|>assistant".join(
+        f"<|channel|>commentary to=functions.{n} <|constrain|>json<|message|>{json.dumps(a)}<|call|>" for n, a in calls
+    )
+    return f"<|channel|>analysis<|message|>They ask for f.<|end|><|start|>assistant{said}"
+
+
+def as_harmony_to_first(calls):
+    (n, a), *rest = calls
+    assert not rest
+    return f"<|start|>assistant to=functions.{n}<|channel|>commentary json<|message|>{json.dumps(a)}"
+
+
+@pytest.mark.parametrize("written", [as_deepseek, as_deepseek_v31, as_kimi, as_harmony])
+def test_several_calls_between_special_tokens(written):
+    gold = [{"name": "f", "arguments": {"x": 1}}, {"name": "g.h", "arguments": {"y": ["```", "a`b"]}}]
+    said = [written([("f", {"x": x}), ("g.h", {"y": ["```", "a`b"]})]) for x in (1, 2)]
+    assert [function_calls().check(reply, gold).correct for reply in said] == [True, False]
+    assert function_calls().check(written([("f", {"x": 1})]), []).correct is False
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"x\": 1}", "<｜tool▁calls▁begin｜>f<｜tool▁calls▁end｜>",
+        "<｜tool▁call▁begin｜>f{\"x\": 1}<｜tool▁call▁end｜>", "<｜tool▁call▁begin｜>f<｜tool▁sep｜>[1]<｜tool▁call▁end｜>",
+        "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"x\": 1, \"x\": 1}<｜tool▁call▁end｜>",
+        "<|channel|>commentary to=functions.f <|message|>x is 1<|call|>",
+        "<|channel|>commentary to=functions. <|message|>{\"x\": 1}<|call|>",
+        "<|channel|>analysis<|message|>f(x=1)<|end|>",
+    ],
+)  # fmt: skip
+def test_broken_calls_between_special_tokens_are_none(said):
+    assert function_calls().check(said, [{"name": "f", "arguments": {"x": 1}}]).correct is False
+
+
+def test_environments_read_them_too():
+    for written in (as_deepseek, as_deepseek_v31, as_kimi, as_harmony, as_harmony_to_first):
+        assert calls_of(written([("f", {"x": 1})]), ["f"]) == [Call("f", {"x": 1})]
+    assert isinstance(calls_of("<｜tool▁call▁begin｜>f<｜tool▁sep｜>{", ["f"]), Malformed)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        as_deepseek,
+        as_deepseek_v31,
+        as_kimi,
+        as_harmony,
+        as_harmony_to_first,
+        as_verbose_xml,
+        as_concise_xml,
+        as_qwen_coder,
+        as_invoke,
+        as_glm,
+        as_llama,
+    ],
+)
 def test_values_in_markup_have_the_types_of_schema_gold_or_json(written):
     arguments = {
         "text": "7",
@@ -325,6 +404,8 @@ def test_hostile_markup_takes_little_time():
     pieces = (
         "<function=f>", "<function=", '<function name="', "<parameter=x>", "<function=f><parameter=x>", '<param a="', "</function>",
         "<arg_key>", "<tool_call><arg_key>x", "<invoke name='f'><param ", "[TOOL_CALLS]", "<TOOLCALL>", "<param a=\"b\" ",
+        "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "to=functions.f<|message|>", "to=functions.f ", "<|tool_call_end|>",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>f ```json `",
     )  # fmt: skip
     for piece in pieces:
         for text in (piece * (30_000 // len(piece)), f"<function=f>{piece * (30_000 // len(piece))}</function>"):

@@ -10,6 +10,7 @@ from rewardlab.processes.pool import Failed, workers
 from rewardlab.text import strict_json
 from rewardlab.text.blocks import last_block
 
+from . import tokens
 from .markup import KINDS, OPENS, Written, calls_in, pairs_in
 
 FORMS = ("auto", "hermes", "json", "python", "xml")
@@ -90,6 +91,8 @@ def _read(text: str, form: str) -> list[Call] | Malformed | str:
     try:
         if form == "hermes" or (form == "auto" and "<tool_call>" in text):
             return _hermes(text)
+        if form == "auto" and tokens.OPENS.search(text):
+            return [Call(name, arguments) for name, arguments in tokens.calls_in(text)]
         if form == "auto" and (marked := _MARKED.search(text)):
             text = next(part for part in marked.groups() if part is not None)
         if form == "xml" or (form == "auto" and OPENS.search(text)):
@@ -109,7 +112,7 @@ def _read(text: str, form: str) -> list[Call] | Malformed | str:
 
 def tries(text: str) -> bool:
     """Whether a text has a mark of calls, however broken they are."""
-    return "<tool_call" in text or bool(_MARKED.search(text) or OPENS.search(text))
+    return "<tool_call" in text or bool(_MARKED.search(text) or OPENS.search(text) or tokens.OPENS.search(text))
 
 
 def _hermes(text: str) -> list[Call]:
