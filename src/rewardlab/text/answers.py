@@ -11,6 +11,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from .asides import without_asides
 from .boxes import braced, joint
 from .boxes import last as last_box
 from .claims import claim
@@ -19,9 +20,11 @@ from .languages import in_english
 from .layouts import in_sentence, under_heading
 from .marks import after_answer, marks_of, states, taken_back
 from .numbers import IN_TEXT, LONGEST, alone, denied, last_number
+from .objects import told
 from .offers import adds
 from .others import without_wrong
 from .revoked import revoked
+from .spelled import in_digits
 from .stacked import stack
 from .turns import own_turn, without_courtesies
 
@@ -88,7 +91,7 @@ def own_words(reply: str) -> str:
     Of a reply with <answer> tags it is what stands between the last ones. What marks its answer in another language is put in
     English (`languages.py`).
     """
-    return between_tags(corrected(in_english(braced(own_turn(after_thinking(reply))))))
+    return between_tags(corrected(in_english(braced(told(own_turn(after_thinking(reply)))))))
 
 
 def between_tags(text: str) -> str:
@@ -114,10 +117,21 @@ def statements(text: str, last: bool = False, question: str = "") -> Iterator[st
     if "\\boxed" in text:
         forms: Iterable[str | None] = (joint(text),) if not taken_back(text) else ()
     elif line := after_answer(text, marks := marks_of(text)):
-        forms = _of_line(line) if not taken_back(text, marks) else ()
+        forms = _of_line(without_asides(line, question)) if not taken_back(text, marks) else ()
     else:
-        forms = _of_text(in_sentence(without_courtesies(text)), last)
-    return (form for form in forms if form)
+        forms = _of_text(in_sentence(without_asides(without_courtesies(text), question)), last)
+    return _in_digits_too(form for form in forms if form)
+
+
+def _in_digits_too(forms: Iterable[str]) -> Iterator[str]:
+    """The forms, and after them 42 for "forty-two"."""
+    spelled = []
+    for form in forms:
+        yield form
+        # most forms are no words
+        if form[-1] in ".*_" or form[-1].isalpha():
+            spelled.append(form)
+    yield from (digits for form in spelled if (digits := in_digits(form)) != form)
 
 
 def _of_line(line: str) -> Iterator[str]:

@@ -46,12 +46,20 @@ _PART = re.compile(r"^[\s*#_>-]{0,8}(?:part\s)?\(?([a-h]|[1-9])\)", re.MULTILINE
 
 
 def braced(text: str) -> str:
-    r"""The text with all its boxes as \boxed{...}: also \fbox{42}, \framebox{42} and \boxed 42."""
+    r"""The text with all its boxes as \boxed{...}: also \fbox{42}, \framebox{42}, \boxed 42, and the box tokens of GLM."""
     if "box" not in text:
         return text
+    text = from_tokens(text)
     if "\\fbox" in text or "\\framebox" in text:
         text = _FRAMED.sub(r"\\boxed{", text)
     return _UNBRACED.sub(r"\\boxed{\1}", text)
+
+
+def from_tokens(text: str) -> str:
+    r"""The text with <|begin_of_box|>42<|end_of_box|> as \boxed{42}."""
+    if "_of_box|>" not in text:
+        return text
+    return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
 
 
 class Box(NamedTuple):

@@ -32,8 +32,13 @@ def told(text: str) -> str:
 
 def _read(written: str) -> Any:
     """An object written as JSON, or as Python prints it; None if it cannot be read, or a key comes twice."""
+    if ":" not in written or not ('"' in written or "'" in written):
+        return None
     with contextlib.suppress(ValueError, RecursionError):
         return json.loads(written, object_pairs_hook=_once)
+    # Python would warn of escapes that it does not know
+    if "\\" in written:
+        return None
     with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
         tree = ast.parse(written, mode="eval").body
         keys = [ast.literal_eval(key) for key in tree.keys if key] if isinstance(tree, ast.Dict) else []

@@ -24,12 +24,14 @@ from rewardlab.text.answers import (
     statements,
     tidy,
 )
+from rewardlab.text.asides import without_asides
 from rewardlab.text.boxes import braced
 from rewardlab.text.languages import by_convention
 from rewardlab.text.marks import taken_back
 from rewardlab.text.numbers import ascii_digits, exclaimed, last_number, number, numbers_of, one_number
 from rewardlab.text.others import without_wrong
 from rewardlab.text.replies import accepted, listed
+from rewardlab.text.spelled import in_digits
 from rewardlab.text.traces import section
 
 from .contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
@@ -48,11 +50,11 @@ def final_number(response: str, answer: Any) -> Verdict:
     if gold is None:
         return no_verdict(f"the gold answer {answer!r} is not a number")
     text = own_words(response)
-    stated = boxed(text) or exclaimed(first_sentence(after_answer(text) or "")) or last_number(text)
+    stated = boxed(text) or exclaimed(first_sentence(after_answer(text) or "")) or last_number(without_asides(text))
     # "3 or 4" is not an answer, so a statement with two numbers is wrong
     if extraction.states(text) and taken_back(text):
         return wrong("the answer is taken back", stated or "")
-    value = one_number(by_convention(stated, gold, response)) if stated else None
+    value = one_number(by_convention(in_digits(without_asides(stated)), gold, response)) if stated else None
     if value is None:
         return wrong(f"no single number in {stated[:60]!r}" if stated else NO_ANSWER, stated or "")
     verdict = _compared(value == gold, str(value), str(gold))

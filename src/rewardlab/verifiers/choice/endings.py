@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from rewardlab.text.boxes import from_tokens
 from rewardlab.text.objects import told
 
 TAIL = 500
@@ -44,7 +45,7 @@ _BEST = re.compile(
 
 def plainly(text: str) -> str:
     """The text with its ending, if it is one of these, as a plain statement of the option."""
-    text = _JOY.sub("", told(text))
+    text = _JOY.sub("", told(from_tokens(text)))
     start = max(0, len(text) - TAIL)
     tail = _ASKED.sub("", _NONE_OF.sub("", text[start:]))
     for ending in (_PREFERRED, _BEST):
