@@ -136,7 +136,8 @@ CAPITAL = "What is the capital of France?\n\nA. Lyon\nB. Paris\nC. Nice\nD. Lill
 @pytest.mark.parametrize(
     "reply",
     [
-        '```json\n{"answer": "B"}\n```', 'Here it is:\n```json\n{\n  "answer": "B"\n}\n```', "{'answer': 'B'}", "<|begin_of_box|>B<|end_of_box|>", "It's B 😊",
+        '```json\n{"answer": "B"}\n```', 'Here it is:\n```json\n{\n  "answer": "B"\n}\n```', "{'answer': 'B'}",
+        "<|begin_of_box|>B<|end_of_box|>", "It's B 😊",
         "**B** ✨",
         "I'd go with B over A.", "I prefer B to A.", "Not A, C or D. So B", "Neither A nor C. It's B.",
         "A is the answer? No. B is the answer.",

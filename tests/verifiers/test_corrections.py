@@ -32,6 +32,10 @@ NUMBERS = (
     "\\boxed{42}\n\nI apologize for the mistake. The correct answer is \\(43\\).", "The answer is 42. Wait, 43 is correct.",
     "The answer is 42. Let me double-check: 6*7 = 43. Yes, 43.", "The answer is 42. But we must add 1, so it's 43.",
     "The answer is 42. Wait, let me double-check: 6*7 = 42. Wait, no, it's 43.", "The answer is 42. It's not 42 but 43.",
+    "The answer is 42. Upon rechecking, it is 43.", "The answer is 42. It's actually 43.",
+    "The answer is 42. The right value is 43.",
+    "The answer is 42. Change that to 43.", "The answer is 42. I changed my mind: 43.", "The answer is 42. Wait wait wait, 43.",
+    "\\boxed{42}\n\nNote: the correct answer is 43.", "The answer is 42. This can't be right. It must be 43.",
     "The answer is 42. Typo: 43.", "The answer is 42. That's wrong; it is 43.", "The answer is 42. I take that back: 43.",
     "Die Antwort ist 42. Moment, nein, es sind 43.", "Die Antwort ist 42. Korrektur: 43.",
     "Die Antwort ist 42. Entschuldigung, ich meinte 43.",
@@ -57,7 +61,7 @@ def test_the_later_value_is_the_answer(verifier, reply):
         "The answer is 42. Wait, 43 or 44.",
         "The answer is 42. Oops.", "The answer is 42. Scratch that.", "\\boxed{42} I made a mistake.",
         "The answer is 42. Never mind.",
-        "The answer is 42. Wait, 6 * 7 = 43, correct.",
+        "The answer is 42. Wait, 6 * 7 = 43, correct.", "The answer is 42. (It is 43.)", "Svar: 42. Vänta, 43.",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("verifier", VERIFIERS)
@@ -84,6 +88,7 @@ def test_where_none_is_clear_there_is_none(verifier, reply):
         "The answer is 42. But if he had 8 rows, it would be 48.", "The answer is 42. However, only 5 of them are red.",
         "The answer is 42. I hope this helps! Let me know if I made a mistake.", "The answer is 42.\n\n* 6 rows\n* 7 seats",
         "#### 42\n\nWait, let me verify that: 6 * 7 = 42. Great.", "The answer is 42. Correction factors of 3 were not needed.",
+        "The answer is 42. Check: 42 / 6 is 7.", "Answer: 42\nConfidence: 95%", "The answer is 42. If he had one more, it is 43.",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("verifier", VERIFIERS)
@@ -123,7 +128,7 @@ def test_so_are_formulas(reply):
     "reply",
     [
         "The answer is A. Wait, no, it's B.", "The answer is (A). Actually, it's (B).", "The answer is A. Sorry, I meant B.",
-        "Answer: A\n\nOops, B.", "The answer is A -> B", "Die Antwort ist A. Moment, nein, es ist B.",
+        "Answer: A\n\nOops, B.", "Die Antwort ist A. Moment, nein, es ist B.",
         "The answer is B. Wait, A is also tempting, but B is right.",
     ],
 )  # fmt: skip
@@ -131,6 +136,12 @@ def test_so_are_formulas(reply):
 def test_so_are_choices(verifier, reply):
     assert verifier().check(reply, "B").correct is True
     assert verifier().check(reply, "A").correct is False
+
+
+@pytest.mark.parametrize("gold", ["A -> B", "3 -> 5", "3 -> 5 -> 7", "A → C → B"])
+def test_an_answer_may_have_arrows(gold):
+    assert final_answer().check(f"The answer is {gold}.", gold).correct is True
+    assert final_answer().check(f"The answer is {gold}.", gold[0]).correct is False
 
 
 _PARTS = [

@@ -85,13 +85,15 @@ def after_thinking(reply: str) -> str:
     return "" if "<think>" in visible else visible
 
 
-def own_words(reply: str) -> str:
+def own_words(reply: str, golds: Iterable[str] = ()) -> str:
     r"""What a reply says itself: without thinking, and without turns that it invents after its answer, all boxes as \boxed{...}.
 
     Of a reply with <answer> tags it is what stands between the last ones. What marks its answer in another language is put in
-    English (`languages.py`).
+    English (`languages.py`), and an answer that is corrected is the later one (`corrections.py`). golds: where one of them has an
+    arrow, it is a part of answers.
     """
-    return between_tags(corrected(in_english(braced(told(own_turn(after_thinking(reply)))))))
+    arrows = not any("->" in gold or "→" in gold for gold in golds)
+    return between_tags(corrected(in_english(braced(told(own_turn(after_thinking(reply))))), arrows))
 
 
 def between_tags(text: str) -> str:

@@ -20,9 +20,11 @@ _NOT = re.compile(
 _DENIES = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n['’]t\b", re.IGNORECASE)
 _EITHER_UNIT = re.compile(
     rf"(?P<one>(?<![\w.,])-?{_NUMBER})\s(?P<unit>[a-z]{{1,12}})[*_]{{0,3}},?\s"
-    rf"(?:or|which\sis|that\sis|i\.e\.,?|=)\s[*_]{{0,3}}(?P<other>{_NUMBER})\s(?P<second>[a-z]{{1,12}})\b(?=\s?[*_]{{0,3}}\s?(?:[.!;\n]|$))",
+    rf"(?:or|which\sis|that\sis|i\.e\.,?)\s[*_]{{0,3}}(?P<other>{_NUMBER})\s(?P<second>[a-z]{{1,12}})\b(?=\s?[*_]{{0,3}}\s?(?:[.!;\n]|$))",
     re.IGNORECASE,
 )
+TAIL = 300
+"""Characters at the end of a text that are looked at."""
 _SIZES = {
     "second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86400), "week": ("time", 604800),
     "month": ("months", 1), "year": ("months", 12),
@@ -39,13 +41,16 @@ _SPELLINGS = {"metres": "meter", "metre": "meter", "litres": "liter", "litre": "
 
 def without_asides(text: str, question: str = "") -> str:
     """The text without computations and denied values beside a value; of an amount in two units, the one that is asked for."""
-    if "(" in text:
-        text = _COMPUTED.sub(_if_equal, text)
-    if "not " in text or "rather " in text or "instead " in text:
-        text = _NOT.sub(lambda match: match.group() if _denied(match) else match["value"], text)
-    if question and (" or " in text or " is " in text or "i.e." in text or "=" in text):
-        text = _EITHER_UNIT.sub(lambda match: _asked(match, question), text)
-    return text
+    # the answer is in the last sentence
+    start = text.rfind(" ", 0, max(0, len(text) - TAIL)) + 1
+    tail = text[start:]
+    if "(" in tail:
+        tail = _COMPUTED.sub(_if_equal, tail)
+    if "not " in tail or "rather " in tail or "instead " in tail:
+        tail = _NOT.sub(lambda match: match.group() if _denied(match) else match["value"], tail)
+    if question and (" or " in tail or "which is " in tail or "that is " in tail or "i.e." in tail):
+        tail = _EITHER_UNIT.sub(lambda match: _asked(match, question), tail)
+    return text[:start] + tail
 
 
 def _denied(match: re.Match[str]) -> bool:

@@ -24,6 +24,8 @@ from .cues import (
     CUES,
     DIRECT,
     ENDS_THERE,
+    LAST,
+    LATER,
     LOOSE,
     NAMED,
     OPTION,
@@ -44,32 +46,66 @@ _ANSWER = "The answer is "
 _DIGIT = re.compile("[0-9]")
 _NUMERAL = re.compile(r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,20})?")
 _LETTER = re.compile(r"(?<!\\)(?<!\\text)(?<!\\textbf)(?<!\\mathrm)(?<![^\W_])[^\W\d_](?![a-z]{1,8}\{)")
+_SENTENCE = re.compile(r"[.!?](?=\s|$)")
 _SAYS = re.compile(r"\w")
 _OPTION = re.compile(r"[\s*_:$(]{0,6}(?:\\text\s?\{)?[\s(]?(?:[B-J](?![\w'’])|A(?=[\s*_$})]{0,4}(?:[.,;:!)]|$|because|as|since)))")
 
 
-def corrected(text: str) -> str:
-    """The text; "The answer is 43." where it corrects its answer to that; "" where it takes it back and no other is clear."""
+def corrected(text: str, arrows: bool = True) -> str:
+    """The text; "The answer is 43." where it corrects its answer to that; "" where it takes it back and no other is clear.
+
+    arrows: one arrow between two numbers corrects the first; an answer may have arrows of its own.
+    """
     if "~~" in text or "<del>" in text:
         text = STRUCK.sub(" ", text)
+    # most replies end in their box, and finding that out takes less time than finding all boxes
+    if (box := text.rfind("\\boxed")) >= 0 and not has(text[box:], CUES):
+        return text
     found = _stated(text)
-    if not found or not has(text[found[1] :], CUES):
+    if not found:
         return text
-    text = without_courtesies(text)
     stated, start = found
-    cues = [*_cues(text, start)][-MOST:]
-    if not cues:
-        return text
-    outcome, confirmed = text, False
-    for cue, end in zip(cues, [*(later.start() for later in cues[1:]), len(text)], strict=True):
-        said = _said(cue, stated or text[start : cues[0].start()], text[cue.end() : end])
-        confirmed = said == _CONFIRMED or (confirmed and said is None)
-        if said is not None and said != _CONFIRMED:
-            stated = outcome = said
+    cued = has(text[start:], CUES)
+    cues = [*_cues(text, start)][-MOST:] if cued else []
+    if cues:
+        text = without_courtesies(text)
+        cues = [cue for cue in cues if cue.end() <= len(text)]
+    stated = stated or (text[start : cues[0].start()] if cues else text[start:].lstrip().partition("\n")[0])
+    said = _heard(text, stated, cues, arrows)
+    if said == _CONFIRMED:
+        return text[: _sentence_end(text, start, cues[0].start())]
+    return _without_cue(text, stated, start) if said is None else said
+
+
+def _heard(text: str, stated: str, cues: list[re.Match[str]], arrows: bool) -> str | None:
+    """What is said behind the cues, one after the other, as `_said` tells it of one."""
     # A -> C -> B is no correction
-    if sum(bool(cue["arrow"]) for cue in cues) > 1 and outcome is not text:
-        return ""
-    return text[: _sentence_end(text, start, cues[0].start())] if confirmed and outcome is text else outcome
+    arrows = arrows and sum(bool(cue["arrow"]) for cue in cues) == 1
+    outcome: str | None = None
+    for cue, end in zip(cues, [*(later.start() for later in cues[1:]), len(text)][: len(cues)], strict=True):
+        said = _said(cue, stated, text[cue.end() : end]) if arrows or not cue["arrow"] else None
+        if said == _CONFIRMED:
+            outcome = outcome or said
+        # nothing that was stated can be taken back
+        elif said is not None and (said or _SAYS.search(stated)):
+            stated = outcome = said
+    return outcome
+
+
+def _without_cue(text: str, stated: str, start: int) -> str:
+    """The same where a later sentence states another number and no word says that it corrects the one before."""
+    if len(text) - start < 6 or not _DIGIT.search(text, start) or not _DIGIT.search(stated):
+        return text
+    own = numbers_of(stated[:_LONGEST]) if boxes(text) else numbers_of(_SENTENCE.split(stated[:_LONGEST])[0])
+    for pattern in (LATER, LAST):
+        found = [
+            match
+            for match in pattern.finditer(text, start)
+            if not CONDITION.search(text, max(start, match.start() - 60), match.end())
+        ]
+        if found and own and not numbers_of(found[-1]["value"]) & own:
+            return f"{_ANSWER}{found[-1]['value']}." if pattern is LATER else ""
+    return text
 
 
 def _sentence_end(text: str, start: int, end: int) -> int:
@@ -124,7 +160,7 @@ def _said(cue: re.Match[str], stated: str, rest: str) -> str | None:
 
 def _direct(cue: re.Match[str], stated: str, rest: str, same: bool) -> int | None:
     """Where a value or an option begins that is said to be the answer: at once behind the cue, or at last."""
-    option = bool(_OPTION.match(stated))
+    option = bool(_OPTION.match(stated)) and not cue["arrow"]
     at_once = DIRECT.match(rest) or (option and OPTION.match(rest))
     places = [at_once.end()] if at_once else []
     if not places and (bare := BARE.match(rest)):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 CUES = (
+    "nein", "non,", "不", "いや", "間違", "待って", "아니", "잠깐", "aspetta", "chwila", "ugh",
+    "argh", "dang", "withdraw", "mind", "check",
+    "disregard", "ignore", "now see", "be right", "be correct", "change", "replace",
     "wait", "hold", "hang on", "hmm", "let me", "let's", "check", "actually", "sorry", "no", "rather", "mean", "oops",
     "whoops", "make that", "make it", "edit", "mistak", "wrong", "correct", "strike that", "scratch that", "thought",
     "reflection", "error", "forgot", "forget", "mis", "overlook", "my bad", "apolog", "pardon", "instead", "have been",
@@ -19,7 +22,9 @@ CUES = (
 """In lower case; a text without any of them corrects nothing."""
 _MISTAKE = r"(?:mistakes?|errors?|slips?|typos?|miscalculation|blunder)"
 _STRONG = (
-    rf"(?:scratch|strike|ignore|disregard|forget)\sthat\b|correction(?=\s?[:,—–-])|corrected\b|edit(?:ed)?\s?(?=:)|erratum\b"
+    rf"(?:scratch|strike|ignore|disregard|forget)\sth(?:at|e\sabove)\b|please\s(?:disregard|ignore)\b|i\s(?:withdraw"
+    rf"|retract)\b|i\s(?:have\s|['’]ve\s)?changed?\smy\s(?:mind|answer)\b|\b(?:arg|ug)h+\b|\bdang\b|amendment(?=\s?:)"
+    rf"|correction(?=\s?[:,—–-])|corrected\b|edit(?:ed)?\s?(?=:)|erratum\b"
     rf"|(?<!if )(?<!unless )(?<!whether )(?<!case )(?:i|we)(?:['’]ve|\shave)?(?:\s(?:just|also|think|see|notice[d]?"
     rf"|realize[d]?|realise[d]?|that|i|have|may))?"
     rf"\s(?:(?:made|see|found|spotted|noticed)\s(?:an?|my|the)\s(?:[a-z-]{{1,14}}\s)?{_MISTAKE}|(?:was|am)\s(?:wrong|mistaken"
@@ -35,12 +40,15 @@ _STRONG = (
     r"|ich\shabe\smich\s(?:verrechnet|geirrt|vertan|verzählt)|korrektur(?=\s?:)|mein\sfehler|das\s(?:ist|war)\s(?:falsch"
     r"|nicht\srichtig|ein\sfehler)"
     r"|(?:das\s)?stimmt\s(?:so\s)?(?:nicht|not)\b"
-    r"|je\sme\ssuis\strompée?|rectification|erreur\sde\sma\spart|c['’]est\s(?:faux|une\serreur)"
+    r"|je\sme\ssuis\strompée?|rectification|erreur\sde\sma\spart|c['’]est\s(?:faux|une\serreur)|間違え(?:ました|た)|ошибка\b"
     r"|me\s(?:he\s)?equivo(?:qué|cado)|corrección|rectifico|corrijo|me\sconfundí|я\sошиб(?:ся|лась)|更正|纠正|我?(?:刚才)?(?:算|看|写|弄"
     r"|搞)?错了"
 )
 _WEAK = (
-    r"wait(?=\s?[,.!?…:;—–-]|\s(?:no|actually|that|this|it|i|let|the|sorry|an?\s(?:min|mom|sec)|is|should|what|maybe|so"
+    r"(?:up)?on\sre-?check(?:ing)?\b|after\s(?:re-?check|double-check)ing\b|re-?check(?:ing)?(?=\s?:)|i\snow\s(?:see|realize"
+    r"|realise)\b"
+    r"|aspetta|chwila|poczekaj|待って|いや(?=[、,])|아니(?=[,.]|요)|잠깐|"
+    r"wait(?=\s?[,.!?…:;—–-]|\s(?:wait|no|actually|that|this|it|i|let|the|sorry|an?\s(?:min|mom|sec)|is|should|what|maybe|so"
     r"|my)\b)|(?:hold|hang)\s(?:on|up)\b|hm+\b"
     r"|(?:let\sme|let['’]s|i(?:['’]ll|\sshould|\sneed\sto|\smust))\s(?:just\s|quickly\s)?(?:re-?(?:check|calculate|consider"
     r"|think|compute|do|count|evaluate|examine|read|visit)|look\s(?:again|at\s(?:it|this|that)\sagain)|try\sagain)"
@@ -64,7 +72,8 @@ _WORD = (
     r"|应该(?=是)|(?<=\s)not\sright(?=\s{0,2}[,.])|(?<=\n)\s{0,3}\*(?=[^\s*][^*\n]{0,60}\s{0,9}$)"
 )
 _DENIAL = (
-    r"(?<!if )(?:that|this|it|which)(?:['’]s|\sis|\swas)\s(?:wrong|incorrect|false|not\s(?:quite\s)?(?:right|correct|true)"
+    r"(?<!if )(?:that|this|it)\s(?:isn['’]t|can['’]t\sbe|cannot\sbe|can\snot\sbe)\s(?:right|correct)\b"
+    r"|(?<!if )(?:that|this|it|which)(?:['’]s|\sis|\swas)\s(?:wrong|incorrect|false|not\s(?:quite\s)?(?:right|correct|true)"
     r"|an?\s(?:mistake|typo|error)|off\sby\s[a-z0-9]{1,6})\b"
 )
 _BEHIND = (
@@ -89,7 +98,7 @@ _FILL = (
     r"(?:no|nope|sorry|actually|wait|so|then|in\sfact|i\s(?:think|believe|see|meant?)|that|make\s(?:that|it)|rather|well|and"
     r"|but|it\sseems|clearly|really|just|now|of\scourse|instead"
     r"|oops|hm+|better|ich\smeint?e|je\sv(?:oulais|eux)\sdire|quise\sdecir|en\sfait|en\srealidad|eigentlich|because|therefore"
-    r"|thus|hence|nein|non|also|doch|pardon|perdón|désolé|不|不对|应该"
+    r"|thus|hence|nein|non|also|doch|pardon|perdón|désolé|不|不对|应该|não|いや"
     r"|(?:the\s)?(?:correct|right|actual|real|true|final|new)\s(?:answer|value|total|result|one)(?=\s?:)|to)"
 )
 _LEAD = rf"[\s,.:;!…—–*_，。、：)(-]{{0,6}}(?:{_FILL}[\s,.:;!…—–*_，。、-]{{1,4}}){{0,6}}"
@@ -144,7 +153,7 @@ ASSERTED = re.compile(
 """What the answer is said to be."""
 TURNED = re.compile(
     rf"(?<![\w.,$€£−-])(?P<value>{_NUMBER}|\(?(?-i:[A-J])\)?)\s(?:is|was|(?:w|sh)ould\sbe|must\sbe|seems"
-    rf"|looks)\s(?:(?:actually|really|indeed|in\sfact|the|then)\s){{0,3}}(?:right|correct|actual|true|proper)\b",
+    rf"|looks)\s(?:(?:actually|really|indeed|in\sfact|the|then)\s){{0,3}}(?:right|correct|actual|true|proper|the\sanswer)\b",
     re.IGNORECASE,
 )
 """43 is right."""
@@ -193,6 +202,21 @@ CONFIRMS = re.compile(
     r"|[✓✔✅☑]|(?:stimmt|c['’]est\sbien|es\scorrecto)(?!\s(?:not|nicht|so not))|是?(?:正确|对)的|没错",
     re.IGNORECASE,
 )
+_TRUE = r"(?:correct|right|actual|true|real|revised|new|corrected|proper|final)"
+LATER = re.compile(
+    rf"(?:^|[\s(])(?:(?:the|my|our)\s(?:[a-z]{{1,12}}\s)?{_TRUE}\s{_KIND}(?:{_BE}|\s?:)(?:\snow)?|my\sanswer\sis\s(?:now\s)?"
+    rf"|(?:it|that|this)(?:['’]s|\sis)?\s(?:actually|really)(?:\sis|\s(?:should|must)\sbe)?"
+    rf"|change\s(?:that|it|this|my\sanswer)\sto|replace\s[^\s]{{1,20}}\s(?:with"
+    rf"|by))\s{{0,2}}[*_$(\\]{{0,4}}(?P<value>{_NUMBER})(?=[*_)$\\]{{0,4}}\s?(?:[.!\n]|$))",
+    re.IGNORECASE,
+)
+"""A later statement of the answer without a cue: the right value is 43."""
+LAST = re.compile(
+    rf"(?:^|[.!?。\n(]\s{{0,3}})(?:[^\W\d_]{{1,12}}\s?[,，、!…—–]\s?|(?:it|that|this)(?:['’]s"
+    rf"|\sis)\s)(?P<value>{_NUMBER})(?:,\sactually)?[*_)$]{{0,4}}\s?(?:です)?[.!。)\s]{{0,5}}$",
+    re.IGNORECASE,
+)
+"""A last sentence that is another value: It is 43. Or, in any language, a word and the value: Nein, 43."""
 STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<del>[^<\n]{0,200}</del>")
 
 

@@ -77,7 +77,7 @@ def _finally(response: str, answer: Any, question: str) -> Verdict:
     golds = _golds(answer)
     if not golds:
         return no_verdict(NO_GOLD)
-    text = without_wrong(own_words(response), question)
+    text = without_wrong(own_words(response, golds), question)
     stated = extraction.final_answer(text)
     if stated is None:
         return wrong(NO_ANSWER)
@@ -114,7 +114,7 @@ def exact_match(response: str, answer: Any, *, normalised: bool = False, find: L
     same = _same_words if normalised else _same_text
     stated = response.strip()
     if find == "stated":
-        stated = (after_answer(own_words(response)) or between_tags(stated)).removesuffix(".").rstrip()
+        stated = (after_answer(own_words(response, golds)) or between_tags(stated)).removesuffix(".").rstrip()
     return _compared(any(same(stated, gold) for gold in golds), stated, listed(golds))
 
 
@@ -128,7 +128,7 @@ def two_way_match(response: str, answer: Any, *, longer: PositiveInt = 128) -> V
     golds = [gold for gold in _golds(answer) if words.normalised(gold)]
     if not golds:
         return no_verdict(f"nothing of the gold answer {answer!r} is left to compare")
-    stated = extraction.final_answer(own_words(response))
+    stated = extraction.final_answer(own_words(response, golds))
     if stated is None or not words.normalised(stated):
         return wrong(NO_ANSWER)
     return _compared(any(_either_in_other(stated, gold, longer) for gold in golds), stated, listed(golds))

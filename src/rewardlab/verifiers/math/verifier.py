@@ -105,7 +105,7 @@ def begin(pair: Pair, settings: Settings) -> Case | Verdict:
         return no_verdict(fault)
     if not isinstance(pair.response, str):
         return wrong(f"the reply is not a text but {type(pair.response).__name__}")
-    reply = undoubled(own_words(pair.response))
+    reply = undoubled(own_words(pair.response, (answer,)))
     # letter for letter the gold answer, it is right whatever it is
     if settings.find != "boxed" and reply.strip() == answer.strip():
         return right(reply.strip())
