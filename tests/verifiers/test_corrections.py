@@ -138,6 +138,15 @@ def test_so_are_choices(verifier, reply):
     assert verifier().check(reply, "A").correct is False
 
 
+@pytest.mark.parametrize("verifier", [math, choice])
+def test_what_is_said_of_other_options_corrects_nothing(verifier):
+    options = "(A) X. So this answer is only partially correct.\n(B) **No, because of Y.**\n- This is incorrect.\n(C) **No, it is.**\n"
+    assert (
+        verifier().check(f"{options}- Yes.\n\nTherefore, the best choice is: **(D) Yes, because it is enough**.", "D").correct
+        is True
+    )
+
+
 @pytest.mark.parametrize("gold", ["A -> B", "3 -> 5", "3 -> 5 -> 7", "A → C → B"])
 def test_an_answer_may_have_arrows(gold):
     assert final_answer().check(f"The answer is {gold}.", gold).correct is True

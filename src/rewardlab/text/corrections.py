@@ -45,6 +45,9 @@ _CONFIRMED = "confirmed"
 _ANSWER = "The answer is "
 _DIGIT = re.compile("[0-9]")
 _NUMERAL = re.compile(r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,20})?")
+_NEAR = 120
+"""Characters between a name and a cue that corrects it."""
+_JUDGED = re.compile(r"\b(?:correct|incorrect|right|wrong|only|partially|clearly)\b", re.IGNORECASE)
 _LETTER = re.compile(r"(?<!\\)(?<!\\text)(?<!\\textbf)(?<!\\mathrm)(?<![^\W_])[^\W\d_](?![a-z]{1,8}\{)")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 _SAYS = re.compile(r"\w")
@@ -70,14 +73,14 @@ def corrected(text: str, arrows: bool = True) -> str:
     if cues:
         text = without_courtesies(text)
         cues = [cue for cue in cues if cue.end() <= len(text)]
-    stated = stated or (text[start : cues[0].start()] if cues else text[start:].lstrip().partition("\n")[0])
-    said = _heard(text, stated, cues, arrows)
-    if said == _CONFIRMED:
+    stated = stated or text[start : cues[0].start() if cues else len(text)].lstrip(" *_:\n").partition("\n")[0][:_LONGEST]
+    said = _heard(text, stated, start, cues, arrows)
+    if said == _CONFIRMED and retracted(text[start:]):
         return text[: _sentence_end(text, start, cues[0].start())]
-    return _without_cue(text, stated, start) if said is None else said
+    return _without_cue(text, stated, start) if said in (None, _CONFIRMED) else said
 
 
-def _heard(text: str, stated: str, cues: list[re.Match[str]], arrows: bool) -> str | None:
+def _heard(text: str, stated: str, start: int, cues: list[re.Match[str]], arrows: bool) -> str | None:
     """What is said behind the cues, one after the other, as `_said` tells it of one."""
     # A -> C -> B is no correction
     arrows = arrows and sum(bool(cue["arrow"]) for cue in cues) == 1
@@ -86,10 +89,15 @@ def _heard(text: str, stated: str, cues: list[re.Match[str]], arrows: bool) -> s
         said = _said(cue, stated, text[cue.end() : end]) if arrows or not cue["arrow"] else None
         if said == _CONFIRMED:
             outcome = outcome or said
-        # nothing that was stated can be taken back
-        elif said is not None and (said or _SAYS.search(stated)):
+        # what is said far from a name, of options say, is about something else
+        elif said or (said is not None and (_DIGIT.search(stated) or (_names(stated) and cue.start() - start <= _NEAR))):
             stated = outcome = said
     return outcome
+
+
+def _names(stated: str) -> bool:
+    """Whether it names an answer that can be taken back: "the answer is only partially right" names none."""
+    return bool(_SAYS.search(stated)) and not _JUDGED.search(stated)
 
 
 def _without_cue(text: str, stated: str, start: int) -> str:
@@ -151,7 +159,7 @@ def _said(cue: re.Match[str], stated: str, rest: str) -> str | None:
     if not _DIGIT.search(stated) and (name := _named(cue, stated, rest)):
         return name
     withdrawn = bool(cue["strong"]) or retracted(rest[:_LONGEST])
-    if CONFIRMS.search(rest) and (same or not withdrawn):
+    if CONFIRMS.search(rest) and not cue["word"] and (same or not withdrawn):
         # is it 43? Yes. And 6 * 7 = 43, correct
         doubtful = not same and not cue["check"] and (ASKED.search(rest) or "=" in rest)
         return "" if doubtful else _CONFIRMED
@@ -199,9 +207,15 @@ def _numerals(text: str) -> set[Fraction]:
 
 def _named(cue: re.Match[str], stated: str, rest: str) -> str | None:
     """The name that the answer is said to be: it's Lyon. It begins as the one before it does, in a capital or not."""
-    words = cue.group()
-    found = NAMED.match(words + rest, len(words)) if not cue["check"] else None
-    first = _LETTER.search(stated)
-    if not found or not first or first[0].isupper() != found["said"][0].isupper() or len(found["said"].split()) > 4:
+    words, first = cue.group(), _LETTER.search(stated)
+    if cue["check"] or not first or len(stated) > _NEAR or _OPTION.match(stated):
+        return None
+    found = NAMED.match(words + rest, len(words))
+    if (
+        not found
+        or first[0].isupper() != found["said"][0].isupper()
+        or len(found["said"].split()) > 4
+        or _JUDGED.search(found["said"])
+    ):
         return None
     return f"{_ANSWER}{found['said'].strip(' *_')}."

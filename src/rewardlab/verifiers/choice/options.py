@@ -126,7 +126,7 @@ def choose(reply: str, options: Options, question: str = "") -> Choice:
 
     question: where it asks for the incorrect option, the one that is said to be incorrect is chosen.
     """
-    text = as_asked(plainly(_corrected(in_english(end_of(reply)))), question)
+    text = as_asked(plainly(_corrected(in_english(end_of(reply)), options)), question)
     if one_by_one := _one_by_one(text, options):
         return one_by_one
     conclusion = concluded(text, options)
@@ -152,10 +152,13 @@ def choose(reply: str, options: Options, question: str = "") -> Choice:
     return _unless_hedged(answer, claim.text, options)
 
 
-def _corrected(text: str) -> str:
-    """The text, or what it corrects its answer to; what it calls final stays."""
+def _corrected(text: str, options: Options) -> str:
+    """The text, or the option that it corrects its answer to; what it calls final stays."""
     turned = corrected(text)
-    return turned if turned and turned != text and not any(claim.final for claim in claims(text)) else text
+    if not turned or turned == text or any(claim.final for claim in claims(text)):
+        return text
+    said = claims(turned)
+    return turned if text.startswith(turned) or (said and read(said[-1].text, options)) else text
 
 
 def _one_by_one(text: str, options: Options) -> Choice | None:
