@@ -36,6 +36,7 @@ NUMBERS = (
     "The answer is 42. The right value is 43.",
     "The answer is 42. Change that to 43.", "The answer is 42. I changed my mind: 43.", "The answer is 42. Wait wait wait, 43.",
     "\\boxed{42}\n\nNote: the correct answer is 43.", "The answer is 42. This can't be right. It must be 43.",
+    "The answer is 42. No, 43 (42 + 1).", "\\boxed{42} Actually, #### 43",
     "The answer is 42. Typo: 43.", "The answer is 42. That's wrong; it is 43.", "The answer is 42. I take that back: 43.",
     "Die Antwort ist 42. Moment, nein, es sind 43.", "Die Antwort ist 42. Korrektur: 43.",
     "Die Antwort ist 42. Entschuldigung, ich meinte 43.",
@@ -140,7 +141,7 @@ def test_so_are_choices(verifier, reply):
 
 @pytest.mark.parametrize("verifier", [math, choice])
 def test_what_is_said_of_other_options_corrects_nothing(verifier):
-    options = "(A) X. So this answer is only partially correct.\n(B) **No, because of Y.**\n- This is incorrect.\n(C) **No, it is.**\n"
+    options = "(A) X. So this answer is only partially correct.\n(B) **No, because of Y.**\n- This is incorrect.\n(C) **No.**\n"
     assert (
         verifier().check(f"{options}- Yes.\n\nTherefore, the best choice is: **(D) Yes, because it is enough**.", "D").correct
         is True

@@ -101,7 +101,7 @@ _FILL = (
     r"|thus|hence|nein|non|also|doch|pardon|perdón|désolé|不|不对|应该|não|いや"
     r"|(?:the\s)?(?:correct|right|actual|real|true|final|new)\s(?:answer|value|total|result|one)(?=\s?:)|to)"
 )
-_LEAD = rf"[\s,.:;!…—–*_，。、：)(-]{{0,6}}(?:{_FILL}[\s,.:;!…—–*_，。、-]{{1,4}}){{0,6}}"
+_LEAD = rf"[\s,.:;!…—–*_#，。、：)(-]{{0,12}}(?:{_FILL}[\s,.:;!…—–*_，。、-]{{1,4}}){{0,6}}"
 _KIND = (
     r"(?:answer|result|value|solution|total|sum|number|count|amount|product|cost|price|difference|figure|one|probability|area"
     r"|volume|length|time|distance|average)"
@@ -129,7 +129,7 @@ _VERBS = (
 )
 BARE = re.compile(
     rf"{_LEAD}(?P<value>[*_]{{0,2}}(?:\\?[$€£])?[-−]?[0-9][0-9.,/]{{0,30}}(?<![.,])%?\$?"
-    rf"(?![0-9])(?!\s?[-+*/×÷^=<>(](?!\*))(?!!(?!\s{{0,3}}(?:$|[A-Z])))(?!\s(?:{_VERBS}|more|less|of|out|and|to|or"
+    rf"(?![0-9])(?!\s?[-+*/×÷^=<>](?!\*))(?!\()(?!!(?!\s{{0,3}}(?:$|[A-Z])))(?!\s(?:{_VERBS}|more|less|of|out|and|to|or"
     rf"|x)\b)(?!(?:\s[a-z]{{1,15}}){{1,3}}\s{_VERBS}\b)"
     r"|\$[^$\n]{1,80}\$(?=[\s*]{0,4}(?:[.,;!)]|$))|(?:[A-Za-z]\s?=\s?)?[-−]?\\[dt]?frac\s?\{[^{}\n]{1,30}\}\s?\{[^{}\n]{1,30}\}(?=[\s*]{0,4}(?:[.,;!)]|$))|\\boxed\s?\{)",
     re.IGNORECASE,
