@@ -154,6 +154,13 @@ def test_an_answer_may_have_arrows(gold):
     assert final_answer().check(f"The answer is {gold}.", gold[0]).correct is False
 
 
+@pytest.mark.parametrize(
+    "reply", [r"\boxed{6 \cdot 7}. It is 42.", "The answer is 6*7. That is 42.", "The answer is $6*7$. It is 42."]
+)
+def test_a_value_of_the_stated_expression_is_no_other_answer(reply):
+    assert math().check(reply, "42").correct is True
+
+
 _PARTS = [
     "wait, ",
     "no, ",

@@ -35,7 +35,7 @@ from .cues import (
     opens_clause,
 )  # fmt: skip
 from .marks import marks_of
-from .numbers import exclaimed, numbers_of
+from .numbers import exclaimed, number, numbers_of
 from .turns import has, of_others, retracted, without_courtesies
 
 MOST = 30
@@ -104,14 +104,18 @@ def _without_cue(text: str, stated: str, start: int) -> str:
     """The same where a later sentence states another number and no word says that it corrects the one before."""
     if len(text) - start < 6 or not _DIGIT.search(text, start) or not _DIGIT.search(stated):
         return text
-    own = numbers_of(stated[:_LONGEST]) if boxes(text) else numbers_of(_SENTENCE.split(stated[:_LONGEST])[0])
-    for pattern in (LATER, LAST):
+    first = (stated if "\\boxed" in text else _SENTENCE.split(stated)[0]).strip(" $*")
+    own = number(first)
+    # 42 says of 6 * 7 what it is, and 120 of 2 hours
+    if own is None:
+        return text
+    for pattern in (LATER, LAST) if first[-1:].isdigit() else (LATER,):
         found = [
             match
             for match in pattern.finditer(text, start)
             if not CONDITION.search(text, max(start, match.start() - 60), match.end())
         ]
-        if found and own and not numbers_of(found[-1]["value"]) & own:
+        if found and own not in numbers_of(found[-1]["value"]):
             return f"{_ANSWER}{found[-1]['value']}." if pattern is LATER else ""
     return text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 CUES = (
+    "amend", " too ", "ps:",
     "nein", "non,", "不", "いや", "間違", "待って", "아니", "잠깐", "aspetta", "chwila", "ugh",
     "argh", "dang", "withdraw", "mind", "check",
     "disregard", "ignore", "now see", "be right", "be correct", "change", "replace",
@@ -35,7 +36,8 @@ _STRONG = (
     r"|double[-\s]counted|slipped)"
     rf"|(?:let\sme|let['’]s|i['’]ll|i\s(?:must|need\sto|have\sto))\s(?:correct|fix|revise|amend)\b|not\sso\sfast\b"
     rf"|i\sshould(?:n['’]t)?\shave\b|i\stake\s(?:that|it|this)\sback|never\s?mind\b|my\s(?:bad|{_MISTAKE}|apologies)\b"
-    r"|wh?oops(?:ie)?\b|oops(?:ie)?\b|d['’]oh\b|on\s(?:second|further)\sthoughts?\b|(?:up)?on\s(?:further\s)?reflection\b"
+    r"|(?:that|this|it)(?:['’]s|\sis)\s[a-z0-9]{1,8}\stoo\s(?:few|many|high|low|small|large|much|little)\b|wh?oops(?:ie)?\b"
+    r"|oops(?:ie)?\b|d['’]oh\b|on\s(?:second|further)\sthoughts?\b|(?:up)?on\s(?:further\s)?reflection\b"
     r"|to\scorrect\s(?:myself|that|this)|typo(?=\s?:)|update(?=\s?:)|wait,?\sno\b|no,?\swait\b"
     r"|ich\shabe\smich\s(?:verrechnet|geirrt|vertan|verzählt)|korrektur(?=\s?:)|mein\sfehler|das\s(?:ist|war)\s(?:falsch"
     r"|nicht\srichtig|ein\sfehler)"
@@ -60,7 +62,8 @@ _CHECK = (
     r"|test)\b|(?:double[-\s]?)?check(?:ing)?(?=\s?:)"
 )
 _WORD = (
-    r"actually\b|looking\s(?:at\sit\s)?(?:again|back|closer)\b|in\sfact\b|better(?=\s?:)|(?:er|erm|um|uh)(?=\s?[,.…—–-])"
+    r"ps(?=\s?:)|actually\b|looking\s(?:at\sit\s)?(?:again|back|closer)\b|in\sfact\b|better(?=\s?:)|(?:er|erm|um"
+    r"|uh)(?=\s?[,.…—–-])"
     r"|(?P<turn>however|but)(?=[\s,])|thinking\sabout\sit\b|come\sto\sthink\sof\sit\b|i\sapologi[sz]e\b|sorry\b|apologies\b"
     r"|pardon\b|excuse\sme|nope\b|no(?=\s[-$*]{0,3}[0-9][0-9.,]{0,20}[*$]{0,2}\s?(?:$|[.!\n]))|no(?=\s?[,.!:;—–-])"
     r"|nein(?=\s?[,.!:;—–-])|non(?=\s?[,.!:;—–-])|нет(?=\s?[,.!:;—–-])"
