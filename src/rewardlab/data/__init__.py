@@ -9,7 +9,7 @@
 Each tool reads and writes JSON lines, .csv and .parquet ("-": standard input or output), replaces its output whole or not at all,
 and writes what it leaves out to another file, with the reason. Nothing here imports torch; pass rates, which need a model, are
 measured by `rewardlab.api.pass_rate_file`. The modules work on rows in memory: `filters`, `duplicates`, `pairing`, `mixing`,
-`ordering`, `learning`, `diversity`, `cliques`, `keychain`, `masking`, `salient`,
+`ordering`, `learning`, `diversity`, `cliques`, `keychain`, `masking`, `salient`, `openers`,
 `templates`.
 """
 
@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     from .keychain import keychain_file
     from .learning import learning_file
     from .masking import ramp_file
+    from .openers import openers_file
     from .salient import salient_file
     from .templates import template_file
     from .tools import curriculum_file, dedupe_file, filter_file, mix_files, pairs_file
 
 _MODULE = {
     "clique_file": "cliques", "diverse_file": "diversity", "keychain_file": "keychain", "learning_file": "learning",
-    "ramp_file": "masking", "salient_file": "salient", "template_file": "templates", "curriculum_file": "tools",
-    "dedupe_file": "tools", "filter_file": "tools", "mix_files": "tools", "pairs_file": "tools",
+    "openers_file": "openers", "ramp_file": "masking", "salient_file": "salient", "template_file": "templates",
+    "curriculum_file": "tools", "dedupe_file": "tools", "filter_file": "tools", "mix_files": "tools", "pairs_file": "tools",
 }  # fmt: skip
 
 __all__ = [
     "clique_file", "curriculum_file", "dedupe_file", "diverse_file", "filter_file", "keychain_file", "learning_file", "mix_files",
-    "pairs_file", "ramp_file", "salient_file", "template_file",
+    "openers_file", "pairs_file", "ramp_file", "salient_file", "template_file",
 ]  # fmt: skip
 
 

@@ -8,5 +8,5 @@ Each reads JSON lines, .csv or .parquet (- is stdin), and writes to --out in the
 HELP = "measure, filter, pair, compare, mix and order rows of data"
 SUBCOMMANDS = (
     "pass-rate", "filter", "pairs", "dedupe", "mix", "curriculum", "learning", "diverse", "clique", "keychain", "ramp", "salient",
-    "strength", "calibrate", "template", "tests", "code-traces", "terminals", "benchmark",
+    "openers", "strength", "calibrate", "template", "tests", "code-traces", "terminals", "benchmark",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Published judges of one reply: a score."""
+"""Published judges of one reply: a score, or a verdict."""
 
 from __future__ import annotations
 
@@ -27,6 +27,31 @@ Below are an instruction, a response to evaluate and a score rubric; a reference
 {rubric}
 
 ###Feedback: """
+_MASTER_RM = """Say whether the final answer of a solution process, which may be incomplete, is the reference answer to a problem.
+The reference answer may be the letter of an option, a number, an expression, or a list where several things were asked.
+**It may be in Chinese or in any other language: judge it alike in all of them.**
+
+What to do:
+- Compare the end of the solution process with the reference answer.
+- Where they **match exactly**, say **YES**.
+- Where they **do not match**, say **NO**.
+- A solution process that is unclear, incomplete or ambiguous counts as wrong: say **NO**.
+
+Say **'YES'** or **'NO'** alone, without any other word, sign or reason.
+
+---
+
+**Question:**
+{prompt}
+
+**Solution Process (Final Step Only):**
+{reply}
+
+**Reference Answer:**
+{answer}
+
+**Output:**
+"""
 _KEY = "[The Start of Reference Answer]\n{answer}\n[The End of Reference Answer]\n\n"
 SINGLE = (
     Form(
@@ -57,5 +82,12 @@ SINGLE = (
         "[Query]\n{prompt}\n\n[Response]\n{reply}\n\n[Your judgement]",
         Marks(low=1, high=10, written="{}", pattern=r"(?<![\d./])(\d{1,4}(?:\.\d{1,4})?)(?:\s?/\s?10)?[\s.*]{0,9}\Z"),
         source="after Malik et al. 2025, arXiv:2506.01937; allenai/reward-bench rewardbench/generative_v2.py at 22d19c5",
+    ),
+    Form(
+        "master_rm", "verdict", _MASTER_RM,
+        Marks({"YES": 1.0, "NO": 0.0}, written="{}", pattern=r"(?i)\A[\s'\"*]{0,6}(YES|NO)\b"),
+        system="You are a helpful assistant.", answer_part="**Reference Answer:**\n{answer}\n\n", at_once=True,
+        source="after Zhao et al. 2025, arXiv:2507.08794, Table 7, and the card of sarosavo/Master-RM: the prompt of the judge of "
+        "Su et al. 2025, arXiv:2503.23829, on whose data it was trained",
     ),
 )  # fmt: skip
