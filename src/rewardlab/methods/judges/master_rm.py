@@ -196,8 +196,8 @@ data = Data(
     worked=Column("a step-by-step reply, such as another model's, that is cut to an opener", optional=True, setting="column"),
     rows=[
         {
-            "prompt": "A recipe for 4 people takes 300 g of flour. How much do 10 people need, in g?", "answer": "750",
-            "label": "yes", "reply": "To find the flour for 10 people, we start with one.\n300 / 4 = 75, and 10 * 75 = 750.\nAnswer: 750 g",
+            "prompt": "A recipe for 4 people takes 300 g of flour. How much do 10 need, in g?", "answer": "750", "label": "yes",
+            "reply": "To find the flour for 10, we start with one.\n300 / 4 = 75, and 10 * 75 = 750.\nAnswer: 750 g",
         },
         {
             "prompt": "Which planet is the largest?", "answer": "Jupiter", "reply": "Saturn", "label": "no",
