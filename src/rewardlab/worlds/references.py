@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from rewardlab.core import Problem, Task, ask
 from rewardlab.judges.cases import Case, to_judge
@@ -28,11 +29,12 @@ from rewardlab.tasks.sources import test_set, training
 FORM = "{prompt}\n{reply}\nReference: {answer}\n"
 """How a small judge is asked: it needs no words about what to do, and compares what stands side by side."""
 NAMES = ("Ann", "Bo", "Cleo", "Dot", "Eli", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lea")
-THINGS = ("lamp", "rope", "kettle", "ladder", "basket", "drum", "saw", "map")
-PLACES = (
-    "attic", "barn", "cellar", "garden", "garage", "harbour", "kitchen", "library", "market", "mill", "office", "park", "school",
-    "shed", "station", "tower",
+THINGS = (
+    "lamp", "rope", "kettle", "ladder", "basket", "drum", "saw", "map", "coat", "book", "bell", "cup", "spade", "tent",
+    "wheel", "flute",
 )  # fmt: skip
+PLACES = ("attic", "cellar", "garden", "tower")
+"""Few, so that a small judge learns to compare two of them within its warm-up."""
 OPENINGS = (
     "First we think of the {thing}.", "To find the {thing}, we ask who had it.", "We start with what {name} knows.",
     "To answer {other}, we go through the house.", "Let me think about the {thing}.", "We need to find the {thing} of {name}.",
@@ -48,7 +50,7 @@ BETWEEN = ("{name} was at home.", "{other} asked twice.", "The {thing} is not lo
 
 
 def references(
-    *, worked: Share = 0.6, right_worked: Share = 0.75, right_plain: Share = 0.35, impressed: Share = 0.8, error: Share = 0.1,
+    *, worked: Share = 0.6, right_worked: Share = 0.75, right_plain: Share = 0.35, impressed: Share = 0.6, error: Share = 0.05,
     judged: bool = False, test_size: PositiveInt = 200, size: PositiveInt | None = None,
 ) -> Task:  # fmt: skip
     """Rows with a reference (`answer`), a `reply` and its `label`; `worked` is a reply that is worked out, of the same question.
@@ -58,7 +60,7 @@ def references(
     often it gives the other verdict elsewhere.  judged: the rows are a judge's prompts.  size: so many training problems, in
     epochs; None: endless.
     """
-    shares = {"worked": worked, "right_worked": right_worked, "right_plain": right_plain}
+    shares: dict[str, Any] = {"worked": worked, "right_worked": right_worked, "right_plain": right_plain}
     train, test = (partial(_with_reply, openings=x, judged=judged, **shares) for x in (OPENINGS, UNSEEN))
     taught = {**shares, "impressed": impressed, "error": error}
     return Task(
@@ -70,8 +72,9 @@ def references(
         about="replies to be judged against a reference answer",
         demonstrate=partial(_demonstrate, impressed=impressed, error=error) if judged else None,
         columns=("prompt", "answer", "reply", "label", "worked", *(("shown", "worth") if judged else ())),
-        warmup_steps=500,
-        window=(0.5, 0.8),
+        warmup_steps=400,
+        # who goes by how a reply looks alone, and compares nothing, is right in .71
+        window=(0.76, 0.92),
         warmed_as=None if judged else "references:judged=true," + ",".join(f"{name}={x}" for name, x in taught.items()),
     )
 
