@@ -223,5 +223,8 @@ check = Check(
     tried="on two development seeds, at a constant rate, 60 to 160 steps: keys fool .50 to .59 without openers (one seed .08 after "
     "60 steps) and .06 to .40 with them; with a rate that falls, 120 steps: .51 and .54, .27 and .07. Before, with sixteen places "
     "in the world and not four: no judge learnt to compare (agreement .66), keys fooled .45 and .03",
+    finding="keys that no row has open 26% of the questions to a judge that is taught openers too, and 50% to one taught the rows "
+    "alone (33% before); new openers 22% and 53% (85%). Too few pairs to say that this is more than the margin, or that agreement "
+    "is kept: 90.5% and 92.2% (84.2%)",
 )  # fmt: skip
 baseline = "sft"
