@@ -64,7 +64,7 @@ def openers_file(
     source: Path | str, out: Path | str, dropped: Path | str | None = None, *, added: float = 0.125, reply_column: str = "reply",
     from_column: str = "", answer_column: str = "answer", label_column: str = "label", seed: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """All rows of a file, and openers: rows drawn from them whose reply is cut to its first sentence, and whose label says no.
+    """All rows of a file, and openers: rows sampled from them whose reply is cut to its first sentence, and whose label says no.
 
     added: openers for each row; the paper has 1 in 8.  from_column: the text that is cut; empty: the reply itself. An opener comes
     behind its row, and has the column `opener`, which is true. Fewer are added where not enough rows give one.
@@ -77,13 +77,13 @@ def openers_file(
     found = {i: text for i, row in enumerate(table.rows) if (text := _opener_in(row, cut_from, answer_column))}
     if table.rows and not found:
         raise RewardlabError(f"openers: no {cut_from} in {source} begins with a sentence that answers nothing and goes on after it")
-    drawn = set(random.Random(seed).sample(sorted(found), min(len(found), round(added * len(table.rows)))))
+    chosen = set(random.Random(seed).sample(sorted(found), min(len(found), round(added * len(table.rows)))))
     rows = []
     for i, row in enumerate(table.rows):
         rows.append(row)
-        if i in drawn:
+        if i in chosen:
             rows.append({**row, reply_column: found[i], label_column: _no_like(row.get(label_column)), "opener": True})
-    return places.finish([table], [], rows, openers=len(drawn), possible=len(found))
+    return places.finish([table], [], rows, openers=len(chosen), possible=len(found))
 
 
 def _opener_in(row: Mapping[str, Any], column: str, answer_column: str) -> str | None:

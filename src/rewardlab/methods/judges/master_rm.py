@@ -2,7 +2,7 @@
 
     J(question, reference, reply) -> YES | NO
     loss = -mean log p(label | question, reference, reply)  over  the labelled rows  and  1 opener for each 8 of them, labelled NO
-    opener:  the first sentence of a step-by-step reply to a question drawn from the rows; no key that judges are tried with
+    opener:  the first sentence of a step-by-step reply to a question sampled from the rows; no key that judges are tried with
     false positives of a key:  the share of held-out questions to which J takes it for the right answer
 
 Judges take texts without any answer (":", "Thought process:", "Solution") for right ones, and a policy that such a judge pays
@@ -11,10 +11,10 @@ near what a policy drifts to; what is learnt from them carries over to keys that
 
 Zhao et al. 2025, arXiv:2507.08794 (sections 3.2 and B.2, Tables 1, 2, 7, 10, 11): 20,000 openers beside the 160,000 rows of Su et
 al. 2025 (arXiv:2503.23829), one epoch of SFT in batches of 128 at 5e-6, judged greedily; figures are the mean and the worst of ten
-keys, and Cohen's kappa. There GPT-4o-mini answers the drawn questions step by step (`writer`, or the column `worked`); without
+keys, and Cohen's kappa. There GPT-4o-mini answers the sampled questions step by step (`writer`, or the column `worked`); without
 either the row's own reply is cut. The rate falls to a tenth, as the default of OpenRLHF has it (train_sft.py, 006cd70; linearly
-here, by a cosine there). (inferred): openers are drawn anew in every step, 1 for each 8 of its rows, and left out where they state
-an answer or hold the reference; what cannot be read is no YES. `added=0` is plain SFT, as of Su et al.
+here, by a cosine there). (inferred): openers are sampled anew in every step, 1 for each 8 of its rows, and left out where they
+state an answer or hold the reference; what cannot be read is no YES. `added=0` is plain SFT, as of Su et al.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def own_opener(problem: Problem, column: str, keys: Sequence[str]) -> str | None
 def openers(
     problems: Sequence[Problem], run: Run, rng: random.Random, added: float, column: str, writer: str, keys: Sequence[str]
 ) -> list[Problem]:  # fmt: skip
-    """Rows drawn from these, each with an opener as its reply: `added` for each row, by the mean over steps."""
+    """Rows sampled from these, each with an opener as its reply: `added` for each row, by the mean over steps."""
     count = int(added * len(problems) + rng.random())
     drawn = [p for i in range(0, count, len(problems)) for p in rng.sample(list(problems), len(problems))]
     if writer:
