@@ -62,7 +62,8 @@ def parting(rows: list[Row], sure: float = 4.0) -> Row | None:
         (rise, error), (gain, doubt) = (_slope(y[at:]) for y in (reward, truth))
         apart = rise > sure * error and gain + 2 * doubt < scale * rise / 2
         if apart and smooth[at:].max() <= smooth[at] + 2 * noise and smooth[at] + 2 * noise < 1:
-            falls = gain < -2 * doubt
+            # of few steps, or a truth that falls at once and then lies still, the slope is unsure where the levels are not
+            falls = gain < -sure * doubt or smooth[at] - smooth[-1] > sure * noise
             return _stretch(step, reward, truth, at, len(step) - 1, "the reward rises", "falls" if falls else "does not")
     return None
 
