@@ -134,8 +134,8 @@ check = Check(
     ), problems=60, steps=1, fault=Within("f1.continued", high=0.9, says="F1 of first errors by continuations alone"),
     judge=Within("kept.consensus", low=0.2, says="share of replies that keep their labels"), sanity=True,
     tried="judges with an AUC of .8, .85, .9 and .95 on one development seed: 54 to 70% kept, F1 .90 to .96",
-    finding="of the first errors, the labels that both agree on reach F1 .94 and are those of 60% of the replies; continuations "
-    "alone .78, the judge alone .71. The winner has more to go by, and the judge is simulated and errs independently of "
-    "continuations, so that agreement must help. It keeps fewer replies with an error: 59%, of all 64%",
+    finding="of the first errors, the labels that both agree on reach F1 .93 and are those of 61% of the replies; continuations "
+    "alone .79, the judge alone .70. The winner has more to go by, and the judge is simulated and errs independently of "
+    "continuations, so that agreement must help. It keeps fewer replies with an error: 59%, of all 65%",
 )  # fmt: skip
 baseline = None
