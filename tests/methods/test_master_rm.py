@@ -13,9 +13,10 @@ from rows import Replies
 from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.data import openers_file
-from rewardlab.data.openers import MASTER_KEYS, opener_of
+from rewardlab.data.openers import opener_of
 from rewardlab.errors import RewardlabError
 from rewardlab.methods.judges.master_rm import KEYS, agreement_and_keys, rows_and_openers
+from rewardlab.text.empty_replies import MASTER_KEYS
 
 REPLY = "To find the rest, we first see what is given.\n16 - 3 - 4 = 9, and 9 * 2 = 18.\nAnswer: 18"
 RIGHT = ask("How much do 9 eggs at $2 make?", "18", reply=REPLY, label="yes")

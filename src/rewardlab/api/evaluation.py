@@ -119,14 +119,14 @@ def _summary(
 def _best(counted: Sequence[Counted], k: Sequence[int], judge: str | None) -> list[dict[str, Any]]:
     """What the best of k replies is worth, and what it is paid, in the mean over problems.  judge: of its worth; None: the task's
     verifier, whose shares have a range."""
-    rows = [row for one in counted for row in one.paid]
+    rows, bounds = [row for one in counted for row in one.paid], mean_interval if judge is None else interval_of
     if not any(x is not None for paid, _ in rows for x in paid):
         raise RewardlabError("the reward of best_of scored no reply, so that none is the best")
     # what nobody scored is chosen only where nothing else is there, and has no score to be counted
     known = [(paid, [0.0 if x is None else x for x in paid]) for paid, _ in rows if None not in paid]
     return [
         {
-            "k": i, **(with_interval if judge is None else _with_own_interval)([best_at(i, paid, worth) for paid, worth in rows]),
+            "k": i, **with_interval([best_at(i, paid, worth) for paid, worth in rows], bounds),
             "paid": sum(best_at(i, *row) for row in known) / len(known) if known else None, "kl": kl_of_best(i),
         }
         for i in k
@@ -296,13 +296,7 @@ def _no_verdict(why: Counter[str], replies: int) -> dict[str, Any]:
     return {"no_verdict": why.total() / replies, "no_verdict_because": often}
 
 
-def with_interval(values: Sequence[float]) -> dict[str, Any]:
-    """The mean of the values, with its 95% interval."""
-    low, high = mean_interval(values)
-    return {"value": sum(values) / len(values), "ci95": [low, high]}
-
-
-def _with_own_interval(values: Sequence[float]) -> dict[str, Any]:
-    """The same of numbers that are no shares."""
-    bounds = interval_of(values)
+def with_interval(values: Sequence[float], of: Callable[[Sequence[float]], Any] = mean_interval) -> dict[str, Any]:
+    """The mean of the values, with its 95% interval.  of: what gives it; of numbers that are no shares `interval_of`, or None."""
+    bounds = of(values)
     return {"value": sum(values) / len(values), "ci95": bounds and list(bounds)}

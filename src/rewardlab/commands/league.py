@@ -45,11 +45,8 @@ OWN = (*shared.DATA, "model", "lora_rank", "max_new", "engine", "engine_options"
 def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("league", nargs="?", metavar="NAME", help="the league to run (default: list them)")
     parser.add_argument("--dry-run", action="store_true", help="say what it will take and tell, and run nothing")
-    parser.add_argument(
-        "--members",
-        metavar="LIST",
-        help="of the members only these, and the baseline: hapo,laser; with --task any other method too",
-    )
+    text = "of the members only these, and the baseline: hapo,laser; with --task any other method too"
+    parser.add_argument("--members", metavar="LIST", help=text)
     parser.add_argument("--worlds", metavar="LIST", help="of the worlds only these")
     shared.number_flag(parser, "seeds", "seeds on which members meet (default: the league's, mostly 8)")
     shared.number_flag(parser, "jobs", "runs at a time (default: one a core; of a real model one a GPU, or as many as fit)")

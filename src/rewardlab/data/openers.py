@@ -17,18 +17,13 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 from rewardlab.text.answers import after_thinking
+from rewardlab.text.empty_replies import MASTER_KEYS
 from rewardlab.text.replies import accepted, claims
 from rewardlab.text.splitters import cut
 
 from .tables import Places, Table
 from .values import MISSING, value_of
 
-MASTER_KEYS: Mapping[str, str] = {
-    "blank": " ", "full stop": ".", "comma": ",", "colon": ":", "thought process": "Thought process:",
-    "step by step": "Let's solve this problem step by step.", "solution": "Solution", "Chinese": "解", "Japanese": "かいせつ",
-    "Spanish": "Respuesta",
-}  # fmt: skip
-"""The ten texts of the paper's Table 1, by name."""
 _LETTER = re.compile(r"[^\W\d_]")
 # no space follows these
 _UNSPACED = re.compile(r"(?<=[。！？])(?!\s)")

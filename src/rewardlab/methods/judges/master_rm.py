@@ -30,7 +30,7 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
-from rewardlab.data.openers import MASTER_KEYS, opener_of
+from rewardlab.data.openers import opener_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.judgements import judged
 from rewardlab.evals.passk import mean_interval
@@ -44,6 +44,7 @@ from rewardlab.rollouts.judgements import Judging
 from rewardlab.rollouts.ranked import learnt
 from rewardlab.scoreboard.agreement import kappa
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
+from rewardlab.text.empty_replies import MASTER_KEYS
 from rewardlab.text.replies import accepted
 from rewardlab.worlds.references import FORM
 
