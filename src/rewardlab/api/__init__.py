@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .benchmark_rows import benchmark_rows_file
     from .calibrations import calibrate_file
     from .code_traces import code_traces_file
+    from .contamination import contamination_file
     from .environment_package import export_environment
     from .evaluation import evaluate
     from .exporting import export, export_recipe
@@ -43,7 +44,8 @@ _WHERE = {
     "prm.evaluation": ("evaluate_scorer",), "prm.labelling": ("label_file",), "prm.training": ("train_scorer",),
     "runs.config": ("RunConfig",), "api.answering": ("answer",),
     "api.benchmark_rows": ("benchmark_rows_file",), "api.calibrations": ("calibrate_file",),
-    "api.code_traces": ("code_traces_file",), "api.environment_package": ("export_environment",), "api.evaluation": ("evaluate",),
+    "api.code_traces": ("code_traces_file",), "api.contamination": ("contamination_file",),
+    "api.environment_package": ("export_environment",), "api.evaluation": ("evaluate",),
     "api.exporting": ("export", "export_recipe"), "api.inputs": ("versions",), "api.row_rewards": ("own_answers",),
     "api.pass_rates": ("pass_rate_file",), "api.planning": ("plan",), "api.searching": ("search",),
     "api.strengths": ("strength_file",),
@@ -53,10 +55,9 @@ _WHERE = {
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Result", "RunConfig", "answer", "benchmark_rows_file", "calibrate_file", "code_traces_file", "evaluate", "evaluate_scorer",
-    "export", "export_environment", "export_recipe", "label_file", "own_answers", "pass_rate_file", "plan", "resume", "search",
-    "strength_file", "terminal_tasks_file", "train",
-    "train_scorer", "versions", "written_tests_file",
+    "Result", "RunConfig", "answer", "benchmark_rows_file", "calibrate_file", "code_traces_file", "contamination_file", "evaluate",
+    "evaluate_scorer", "export", "export_environment", "export_recipe", "label_file", "own_answers", "pass_rate_file", "plan",
+    "resume", "search", "strength_file", "terminal_tasks_file", "train", "train_scorer", "versions", "written_tests_file",
 ]  # fmt: skip
 
 

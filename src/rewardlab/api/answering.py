@@ -9,7 +9,7 @@ from typing import Any
 
 from rewardlab.api.arguments import check_settings, named_model
 from rewardlab.api.checking import undecided
-from rewardlab.api.evaluation import with_interval
+from rewardlab.api.evaluated import with_interval
 from rewardlab.api.inputs import (
     as_in_run,
     begin_run,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardlab.core import Problem
-from rewardlab.data.drops import Drop, Fates, staying
+from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.elo import calibrating_offsets, elo_table, mismatch_degrees, scores_by_model
 from rewardlab.data.files import Row
 from rewardlab.data.strength import SIDES, flipped
@@ -55,7 +55,7 @@ def calibrate_file(
     offsets = calibrating_offsets(scores_by_model(scores, wrote), ratings, temperature)
     calibrated = scores + np.array([[offsets[name] for name in names] for names in wrote])
     done = [_row(row, both, names) for row, both, names in zip(rows, calibrated.tolist(), wrote, strict=True)]
-    left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fates, strict=True) if drop]
+    left_out = leaving(table.places, table.rows, fates)
     return places.finish(
         [table], left_out, done, flipped=float(np.mean([row[FLIPPED] for row in done])), offsets=offsets,
         mismatch_before=mismatch_degrees(scores, wrote, ratings), mismatch_after=mismatch_degrees(calibrated, wrote, ratings),

@@ -17,10 +17,10 @@ from rewardlab.api.pass_rates import VERIFIER, check_out, file_problems, file_ta
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Trajectory, Turn
 from rewardlab.core.run import stream
-from rewardlab.data.drops import Drop, Fates, staying
+from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.tables import Places, Table
 from rewardlab.data.values import list_of
-from rewardlab.data.work import work_file
+from rewardlab.data.work import work_beside
 from rewardlab.envs.interpreter import interpreter
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
@@ -77,7 +77,7 @@ def code_traces_file(
         problems, fate = fitted_problems(problems, fate, policy, config)
         find = Writer(begin_run(Recipe(), policy, file_task(problems), config), judge, tries, temperature, seconds)
         about |= {"model": identity(config.model or policy.name), "max_new": find.run.max_new, "seed": config.seed}
-    with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
+    with work_beside(out, about) as work:
         resumed = len(work.done)
         found = iter(in_work(problems, find, work, batch))
         made = [None if drop else next(found) for drop in fate]
@@ -89,7 +89,7 @@ def _finished(places: Places, table: Table, fate: Fates, made: Sequence[Any], fa
     fate = [drop or (Drop("no trace", one["why"]) if not one["trace"] else None) for drop, one in zip(fate, made, strict=True)]
     kept = [one["trace"] for one, drop in zip(made, fate, strict=True) if not drop]
     rows = [{**row, COLUMN: trace} for row, trace in zip(staying(table.rows, fate), kept, strict=True)]
-    left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fate, strict=True) if drop]
+    left_out = leaving(table.places, table.rows, fate)
     calls = sum(len(trace) // 2 for trace in kept)
     return places.finish([table], left_out, rows, **facts, traces=len(kept), calls=calls)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import need_answers, undecided
+from rewardlab.api.evaluated import Counted, Sampled, summary
 from rewardlab.api.given_rewards import refuse_in_python
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
 from rewardlab.api.judges import with_judges
@@ -20,15 +22,15 @@ from rewardlab.api.playing import played_by
 from rewardlab.api.prompt_lengths import fit_prompts, text_reader
 from rewardlab.api.result import Result
 from rewardlab.api.scorers import evaluate_as_trained
+from rewardlab.clients.endpoint import is_served
 from rewardlab.core import Environment, Group, Problem, Recipe, Run, Sampling, Scores, Task, Trajectory
 from rewardlab.core.score import check_finite
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.best_of import best_at, kl_of_best
-from rewardlab.evals.own_reward import interval_of
-from rewardlab.evals.passk import mean_interval, pass_at
+from rewardlab.evals.cot_pass import sound
 from rewardlab.models.load import Policy
 from rewardlab.processes.cluster import check_named, spread
 from rewardlab.registry.formula import reward_from
+from rewardlab.rewards.judged_reasoning import judged_reasoning
 from rewardlab.rewards.model import load_named
 from rewardlab.rewards.reward import Reward
 from rewardlab.rollouts.interactive import interactive
@@ -48,7 +50,7 @@ BATCH = 32
 def evaluate(
     model: str | Path | Result | Policy, task: Task | Path | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
     temperature: float = 1.0, judge: Any = None, workers: str | None = None, env: Environment | None = None,
-    turns: int | None = None, best_of: Any = None, **settings: Any,
+    turns: int | None = None, best_of: Any = None, reasoning: Any = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
     method's own measure; of another reward model (an export, a sequence classifier), the share of held-out pairs ranked right; of
@@ -64,36 +66,51 @@ def evaluate(
     same whatever the processes, and others than without workers.
     best_of: a reward in any form that `train` takes, and what the best of k replies by it is worth: `best`, a row for each k, with
     the verdict's mean value (1 where right, and 0 without one), what the reward pays it, and the KL from the policy that the choice
-    of one of k is, in nats. settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
+    of one of k is, in nats.
+    reasoning: what judges the reasoning of replies whose answer is right: openai:URL#NAME, a served model, of whose three verdicts
+    two must accept it (`judged_reasoning`), or a reward in any form, which pays right reasoning .5 or more. Beside pass@k stands
+    cot_pass@k then: one of k replies is right, and by right reasoning (Wen et al. 2025, arXiv:2506.14245); `sound` is the share of
+    the right replies that are.
+    settings: fields of RunConfig: seed, device, dtype, max_new, prompt_column ...
     """
     _check(k, problems, temperature, workers)
-    judge, by = _judged_by(judge, best_of, workers)
+    judge, by = _judged_by(judge, best_of, reasoning, workers)
     model = _given(named_model(model), settings.get("test") if task is None else task)
     config, task = as_in_run(model, task, settings)
     task = _told(task_of(task, config), config)
     if (found := _as_trained(model, task, config, problems, judge, by)) is not None:
         return found
+    task = _decided(task, judge)
+    held_out(task, problems)  # refused before a model is loaded, if there are none
+    # max(k) replies give the unbiased estimate of pass@k for every smaller k too
+    sampling = Sampled(max(k), temperature, *played_by(model, task, env, turns), by, reasoning is not None)
+    counted = list((partial(_right_over, workers) if workers else _right_here)(model, config, task, problems, sampling))
+    about = {"model": model if isinstance(model, str) else model.name, "task": task.name}
+    return summary(about, counted, k, sampling, judge)
+
+
+def _judged_by(judge: Any, best_of: Any, reasoning: Any, workers: str | None) -> tuple[str | None, Reward | None]:
+    """The judge by its text, since a task names its verifier, and the reward that chooses among replies or judges reasoning."""
+    if best_of is not None and reasoning is not None:
+        raise RewardlabError("best_of and reasoning are two measurements: give one of them")
+    by = None if best_of is None else reward_from(best_of)
+    if reasoning is not None:
+        served = isinstance(reasoning, str) and is_served(reasoning)
+        by = judged_reasoning(model=reasoning) if served else reward_from(reasoning)
+    judge = judge if judge is None or isinstance(judge, str) else str(reward_from(judge))
+    if workers:
+        refuse_in_python("workers are processes of their own", by, registry.verifier(judge) if judge else None)
+    return judge, by
+
+
+def _decided(task: Task, judge: str | None) -> Task:
+    """The task with the judge as its verifier. Raises RewardlabError where nothing tells which replies are right."""
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
     if undecided(task):
         raise need_answers(task, "pass@k", ", or give a judge that needs no answer (--judge FILE.py:NAME; in Python judge=)")
-    held_out(task, problems)  # refused before a model is loaded, if there are none
-    # one set of max(k) replies gives the unbiased estimate of pass@k for every smaller k too
-    sampling = Sampled(max(k), temperature, *played_by(model, task, env, turns), by)
-    what = (model, config, task, problems, sampling)
-    counted = list(_right_over(workers, *what) if workers else _right_here(*what))
-    about = {"model": model if isinstance(model, str) else model.name, "task": task.name}
-    return _summary(about, counted, k, sampling, judge)
-
-
-def _judged_by(judge: Any, best_of: Any, workers: str | None) -> tuple[str | None, Reward | None]:
-    """The judge by its text, since a task names its verifier, and the reward that chooses among replies."""
-    by = None if best_of is None else reward_from(best_of)
-    judge = judge if judge is None or isinstance(judge, str) else str(reward_from(judge))
-    if workers:
-        refuse_in_python("workers are processes of their own", by, registry.verifier(judge) if judge else None)
-    return judge, by
+    return task
 
 
 def _as_trained(
@@ -103,47 +120,6 @@ def _as_trained(
     if found is not None and best_of is not None:
         raise RewardlabError("best_of chooses among replies, and this model writes none: name a policy, and this one as the reward")
     return found
-
-
-def _summary(
-    about: dict[str, Any], counted: Sequence[Counted], k: Sequence[int], sampling: Sampled, judge: str | None
-) -> dict[str, Any]:
-    right, unjudged = [x for one in counted for x in one.right], sum((one.why for one in counted), Counter[str]())
-    scores = {f"pass@{i}": with_interval([pass_at(i, sampling.n, r) for r in right]) for i in k}
-    episodes = {} if sampling.env is None else _of_episodes(counted, sampling.n)
-    about = about | {"n": len(right)} | ({"judge": judge} if judge else {})
-    picked = {} if sampling.by is None else {"best_of": str(sampling.by), "best": _best(counted, k, judge)}
-    return about | scores | picked | episodes | _no_verdict(unjudged, sampling.n * len(right)) | _unfinished(counted)
-
-
-def _best(counted: Sequence[Counted], k: Sequence[int], judge: str | None) -> list[dict[str, Any]]:
-    """What the best of k replies is worth, and what it is paid, in the mean over problems.  judge: of its worth; None: the task's
-    verifier, whose shares have a range."""
-    rows, bounds = [row for one in counted for row in one.paid], mean_interval if judge is None else interval_of
-    if not any(x is not None for paid, _ in rows for x in paid):
-        raise RewardlabError("the reward of best_of scored no reply, so that none is the best")
-    # what nobody scored is chosen only where nothing else is there, and has no score to be counted
-    known = [(paid, [0.0 if x is None else x for x in paid]) for paid, _ in rows if None not in paid]
-    return [
-        {
-            "k": i, **with_interval([best_at(i, paid, worth) for paid, worth in rows], bounds),
-            "paid": sum(best_at(i, *row) for row in known) / len(known) if known else None, "kl": kl_of_best(i),
-        }
-        for i in k
-    ]  # fmt: skip
-
-
-def _unfinished(counted: Sequence[Counted]) -> dict[str, float]:
-    replies, cut_off = sum(one.replies for one in counted), sum(one.cut_off for one in counted)
-    return {"cut_off": cut_off / replies} if cut_off else {}
-
-
-def _of_episodes(counted: Sequence[Counted], n: int) -> dict[str, float]:
-    """turns: replies per episode; and the means of what the environment says."""
-    episodes = n * sum(len(one.right) for one in counted)
-    names = dict.fromkeys(name for one in counted for name in one.logged)
-    means = {name: sum(one.logged.get(name, 0.0) * n * len(one.right) for one in counted) / episodes for name in names}
-    return {"turns": sum(one.replies for one in counted) / episodes, **means}
 
 
 def _given(model: str | Policy | None, task: Any) -> str | Policy:
@@ -178,32 +154,6 @@ def _check(k: Sequence[int], problems: int, temperature: float, workers: str | N
     NOT_NEGATIVE.check("temperature", temperature)
     if workers is not None:
         WORKERS.check("workers", workers)
-
-
-class Sampled(NamedTuple):
-    """How each problem is answered: n times, alone or in an environment."""
-
-    n: int
-    temperature: float
-    env: Environment | None
-    turns: int
-    by: Reward | None = None
-
-
-class Counted(NamedTuple):
-    """What became of the replies to some problems, n to each.
-
-    right: how many, by problem.  why: reasons for which others have no verdict.  cut_off: at the length limit, of `replies`, of
-    which an episode has several.  logged: what the environment says of its episodes (`Environment.logged`).  paid: by problem, what
-    the reward of `best_of` pays its replies, and what they are worth.
-    """
-
-    right: list[int]
-    why: Counter[str]
-    cut_off: int
-    replies: int
-    logged: dict[str, float]
-    paid: Sequence[tuple[list[float | None], list[float]]] = ()
 
 
 def _right_here(
@@ -254,7 +204,7 @@ def _begun(policy: Policy, task: Task, config: RunConfig, sampling: Sampled) -> 
 
 
 def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counted:
-    n, temperature, env, turns, by = sampling
+    n, temperature, env, turns, by, _ = sampling
     if env is None:
         groups = _sampled(problems, run, sampling)
         judged = run.verify(groups, run)
@@ -268,7 +218,14 @@ def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counte
     cut_off = sum(t.stop == "length" for t in sampled) if found is None else found
     logged = {} if env is None else env.logged(sampled)
     replies = len(sampled) if env is None else sum(len(t.ends) for t in sampled)
-    return Counted(right, why, cut_off, replies, logged, () if by is None else _paid(by, groups, judged, run))
+    counted = Counted(right, why, cut_off, replies, logged)
+    if by is None:
+        return counted
+    if not sampling.reasoning:
+        return counted._replace(paid=_paid(by, groups, judged, run))
+    reasoned = sound(groups, judged, by, run)
+    both = [sum(ok is True for ok in row) for row in reasoned]
+    return counted._replace(sound=both, unsure=sum(ok is None for row in reasoned for ok in row))
 
 
 def _paid(by: Reward, groups: list[Group], judged: Scores, run: Run) -> list[tuple[list[float | None], list[float]]]:
@@ -284,19 +241,3 @@ def _sampled(problems: Sequence[Problem], run: Run, sampling: Sampled) -> list[G
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     done = run.policy.extend([t for t in prompts for _ in range(n)], Sampling(run.max_new, sampling.temperature), run.rng("eval"))
     return [done[i : i + n] for i in range(0, len(done), n)]
-
-
-def _no_verdict(why: Counter[str], replies: int) -> dict[str, Any]:
-    """Raises RewardlabError if no reply got a verdict: then nothing was measured."""
-    if not why:
-        return {}
-    often = why.most_common(1)[0][0]
-    if why.total() == replies:
-        raise RewardlabError(f"no reply got a verdict, most often because: {often}")
-    return {"no_verdict": why.total() / replies, "no_verdict_because": often}
-
-
-def with_interval(values: Sequence[float], of: Callable[[Sequence[float]], Any] = mean_interval) -> dict[str, Any]:
-    """The mean of the values, with its 95% interval.  of: what gives it; of numbers that are no shares `interval_of`, or None."""
-    bounds = of(values)
-    return {"value": sum(values) / len(values), "ci95": bounds and list(bounds)}

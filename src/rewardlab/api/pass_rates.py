@@ -16,10 +16,10 @@ from rewardlab.api.row_rewards import require
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Task, Trajectory
 from rewardlab.core.run import stream
-from rewardlab.data.drops import Drop, Fates, staying
+from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.files import STREAM
 from rewardlab.data.tables import Places, Table
-from rewardlab.data.work import Work, key_of, work_file
+from rewardlab.data.work import Work, key_of, work_beside
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.policies.text import TextPolicy
@@ -72,11 +72,11 @@ def pass_rate_file(
     sampler = Sampler(begin_run(Recipe(), policy, file_task(problems), config), part, samples, temperature, accept)
     name = config.model or file_task(problems).model if model is None or isinstance(model, str) else policy.name
     about = {"model": identity(name), **sampler.settings, "batch": batch, "dtype": config.dtype}
-    with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
+    with work_beside(out, about) as work:
         facts = {"model": about["model"], "reward": about["reward"], "resumed_batches": len(work.done)}
         found = in_work(problems, sampler, work, batch)
         rows = [{**row, **{name: one[name] for name in columns}} for row, one in zip(staying(table.rows, fate), found, strict=True)]
-        left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fate, strict=True) if drop]
+        left_out = leaving(table.places, table.rows, fate)
         return places.finish([table], left_out, rows, **facts, **_summary(found))
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import check_columns, need_answers, undecided
-from rewardlab.api.evaluation import with_interval
+from rewardlab.api.evaluated import with_interval
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, in_environment, policy_of, task_of
 from rewardlab.api.named_scorers import require_scorers, scorers_in
 from rewardlab.api.order import in_order

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rewardlab.core import Message, Problem
-from rewardlab.data.drops import Drop, Fates, staying
+from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.files import Row
 from rewardlab.data.strength import SIDES, Fate, Strength, by_strength, flipped, shares, strengths
 from rewardlab.data.tables import Places, Table
@@ -56,7 +56,7 @@ def strength_file(
     kept = staying(table.rows, fate)
     each = zip(kept, found, gaps.T, becomes, strict=True)
     rows = [_row(row, strength, of_row, becoming, labels, flip > 0) for row, strength, of_row, becoming in each]
-    left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fate, strict=True) if drop]
+    left_out = leaving(table.places, table.rows, fate)
     return places.finish([table], left_out, rows, **_facts(found, becomes))
 
 

@@ -15,10 +15,10 @@ from rewardlab.api.pass_rates import check_out, file_problems, file_task, in_wor
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Message, Problem, Recipe, Run, Sampling, Trajectory
 from rewardlab.core.run import stream
-from rewardlab.data.drops import Drop, Fates, staying
+from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.tables import Places, Table
 from rewardlab.data.values import map_of
-from rewardlab.data.work import work_file
+from rewardlab.data.work import work_beside
 from rewardlab.envs.terminal import session_of, terminal, tests_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
@@ -107,7 +107,7 @@ def terminal_tasks_file(
     run, attempting = (begin_run(Recipe(), one, task, config) for one in (policy, strong))
     make = Maker(run, attempting, attempts, turns, temperature)
     about = {"model": identity(config.model or policy.name), "solver": identity(solver), **make.settings}
-    with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
+    with work_beside(out, about) as work:
         resumed = len(work.done)
         found = iter(in_work(problems, make, work, batch))
         made = [None if drop else next(found) for drop in fate]
@@ -121,7 +121,7 @@ def _finished(places: Places, table: Table, fate: Fates, made: Sequence[Any], fa
     rows = [{**row, **task} for row, task in zip(staying(table.rows, fate), kept, strict=True)]
     # a task that does not stay is shown as far as it was written
     whole = [{**row, **(one["task"] if one else {})} for row, one in zip(table.rows, made, strict=True)]
-    left_out = [(place, row, drop) for place, row, drop in zip(table.places, whole, fate, strict=True) if drop]
+    left_out = leaving(table.places, whole, fate)
     rates = [task["solved"] / task["attempts"] for task in kept if task.get("attempts")]
     return places.finish([table], left_out, rows, **facts, tasks=len(kept), solved=sum(rates) / len(rates) if rates else None)
 

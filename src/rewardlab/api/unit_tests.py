@@ -13,9 +13,9 @@ from rewardlab.api.pass_rates import check_out, file_problems, file_task, fitted
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Trajectory
 from rewardlab.core.run import stream
-from rewardlab.data.drops import staying
+from rewardlab.data.drops import leaving, staying
 from rewardlab.data.tables import Places, Table
-from rewardlab.data.work import work_file
+from rewardlab.data.work import work_beside
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
 from rewardlab.rewards.generated_tests import by_pairs
@@ -56,11 +56,11 @@ def written_tests_file(
     asked, fate = fitted_problems(asked, fate, policy, config)
     writer = Writer(begin_run(Recipe(), policy, file_task(asked), config), tests, temperature)
     about = {"model": identity(config.model or policy.name), **writer.settings, "program_column": program_column, "batch": batch}
-    with work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), about) as work:
+    with work_beside(out, about) as work:
         facts = {"model": about["model"], "resumed_batches": len(work.done)}
         found = in_work(asked, writer, work, batch)
         rows = [{**row, COLUMN: one[COLUMN]} for row, one in zip(staying(table.rows, fate), found, strict=True)]
-        left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fate, strict=True) if drop]
+        left_out = leaving(table.places, table.rows, fate)
         counts = [len(one[COLUMN]) for one in found]
         facts |= {"tests": sum(counts), "without_tests": counts.count(0), "tokens": sum(one["tokens"] for one in found)}
         return places.finish([table], left_out, rows, **facts)

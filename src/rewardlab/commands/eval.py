@@ -10,6 +10,10 @@ With --best-of it says what the best of k replies by a reward is worth, by the t
 the one falls as the other rises, the reward is over-optimised. KL is that of choosing one of k.
 rewardlab eval embedded --task arithmetic --k 1,4,16,64,256 --best-of model:runs/rm
 
+With --reasoning the reasoning of right replies is judged too: cot_pass@k counts what is right for a right reason. An answer that
+can be guessed is found by any model in enough tries.
+rewardlab eval embedded --task mine.jsonl --k 1,16 --reasoning openai:http://localhost:8000/v1#my-judge
+
 A run that was trained in an environment is measured there, for as many turns as in the run, or as --turns says. Any model is with
 --tools, --corpus or --env:
 rewardlab eval hf:Qwen/Qwen3-0.6B --task questions.jsonl --tools mine.py:search
@@ -50,6 +54,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge", metavar="VERIFIER", help=text)
     text = "reward by which the best of k replies is chosen: FILE.py:function, a name, a formula, model:RUN"
     parser.add_argument("--best-of", metavar="REWARD", help=text)
+    text = "what judges the reasoning of right replies, for cot_pass@k: openai:URL#NAME (served), or a reward as of --best-of"
+    parser.add_argument("--reasoning", metavar="REWARD", help=text)
     shared.environment_flags(parser)
     shared.config_flags(parser, FIELDS)
 
@@ -63,7 +69,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rewardlab import api
 
     about = {"k": args.k, "problems": args.problems, "temperature": args.temperature, "judge": args.judge, "workers": args.workers}
-    about["best_of"] = args.best_of
+    about |= {"best_of": args.best_of, "reasoning": args.reasoning}
     return api.evaluate(args.model, **about, **shared.load_environment(args, of_run=True), **shared.given(args, FIELDS))
 
 

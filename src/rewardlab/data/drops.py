@@ -30,3 +30,8 @@ def first(*judgements: Sequence[Drop | None]) -> Fates:
 def staying(rows: Sequence[T], fates: Sequence[Drop | None]) -> list[T]:
     """The rows that are not left out."""
     return [row for row, drop in zip(rows, fates, strict=True) if drop is None]
+
+
+def leaving(places: Sequence[str], rows: Sequence[T], fates: Sequence[Drop | None]) -> list[tuple[str, T, Drop]]:
+    """The rows that are left out, each with its place and why."""
+    return [(place, row, drop) for place, row, drop in zip(places, rows, fates, strict=True) if drop]

@@ -15,7 +15,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 
-from .drops import Drop, Fates, staying
+from .drops import Drop, Fates, leaving, staying
 from .files import read
 from .tables import Places, Table
 from .values import list_of, value_of
@@ -76,7 +76,7 @@ def learning_file(
         None if s is not None else Drop("not seen", f"the run has no reply to it in one of {epochs} epochs") for s in scores
     ]
     rows = [{**row, "curve": filled(curve), "lim": s} for row, curve, s in zip(table.rows, found, scores, strict=True)]
-    left_out = [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fates, strict=True) if drop]
+    left_out = leaving(table.places, table.rows, fates)
     return places.finish([table], left_out, staying(rows, fates), epochs=epochs)
 
 

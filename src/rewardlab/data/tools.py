@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rewardlab.errors import RewardlabError, unknown
 
 from . import duplicates, filters, ordering
-from .drops import Drop, Fates, first, staying
+from .drops import Drop, Fates, first, leaving, staying
 from .files import Row
 from .mixing import Source, mixture
 from .pair_rows import paired
@@ -214,7 +214,7 @@ def _answer_column(table: Table, named: str | None) -> str:
 
 
 def _left_out(table: Table, fates: Fates) -> list[tuple[str, Row, Drop]]:
-    return [(place, row, drop) for place, row, drop in zip(table.places, table.rows, fates, strict=True) if drop]
+    return leaving(table.places, table.rows, fates)
 
 
 def _texts(table: Table, column: str) -> list[str]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,3 +74,8 @@ def _check(path: Path, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     if changed := [name for name in {**was, **now} if was.get(name) != now.get(name)]:
         said = ", ".join(f"{name} {was.get(name)!r}, now {now.get(name)!r}" for name in changed)
         raise RewardlabError(f"{path} was begun with other settings ({said}): give those, or remove it to begin anew")
+
+
+def work_beside(out: Path | str, settings: Mapping[str, Any]) -> AbstractContextManager[Work]:
+    """The work on a file that is to be written, which is kept beside it as OUT.work."""
+    return work_file(Path(out).resolve().with_name(f"{Path(out).name}.work"), settings)

@@ -23,7 +23,7 @@ PREFIX = "prm:"
 """Before the checkpoint of a process reward model that is to be the reward."""
 TRAINED = "model:"
 """Before the checkpoint of a reward model, a sequence classifier."""
-JUDGES = ("judge", "double_elimination")
+JUDGES = ("judge", "judged_reasoning", "double_elimination")
 """Rewards that ask a model for judgements, by their setting `model`."""
 OF_RUNS = ("policy", "reference")
 """Names of models that a run has of itself."""

@@ -7,6 +7,6 @@ Each reads JSON lines, .csv or .parquet (- is stdin), and writes to --out in the
 
 HELP = "measure, filter, pair, compare, mix and order rows of data"
 SUBCOMMANDS = (
-    "pass-rate", "filter", "pairs", "dedupe", "mix", "curriculum", "learning", "diverse", "clique", "keychain", "ramp", "salient",
-    "openers", "strength", "calibrate", "template", "tests", "code-traces", "terminals", "benchmark",
+    "pass-rate", "contamination", "filter", "pairs", "dedupe", "mix", "curriculum", "learning", "diverse", "clique", "keychain",
+    "ramp", "salient", "openers", "strength", "calibrate", "template", "tests", "code-traces", "terminals", "benchmark",
 )  # fmt: skip
