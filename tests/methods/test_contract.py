@@ -39,7 +39,10 @@ from tests.helpers.tiers import one_in, only
 METHODS = sorted(registry.methods())
 CLAIM = [f.name for f in fields(Claim)]
 SMALL = {"problems": 4, "minibatches": 1}
+LOADS_A_SCORER = {"prm_biasbench"}
+"""Studies of a scorer that is trained when it is first asked for."""
 BRIEF = {
+    "problems": 20,
     "repeats": 1,
     "evaluations": 300,
     "updates": 2,
@@ -299,6 +302,8 @@ def test_what_is_studied_is_finite_and_a_seed_repeats_it(name, twice, thorough, 
         pytest.skip(f"the data of {name} is not at hand: set REWARDLAB_DATA")
     if from_data(name) and not thorough:
         pytest.skip("published figures are computed beside the benchmark's file; here too in `make test-all`")
+    if name in LOADS_A_SCORER and not thorough:
+        pytest.skip("it trains a small scorer; tested with a scripted one beside its method, here in `make test-all`")
     # what a study finds is tested beside its method; here raters need not be told apart for certain
     monkeypatch.setattr(planted, "SAMPLES", 3)
     part = recipe.study

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewardlab.prm.evaluation import evaluate_scorer
     from rewardlab.prm.labelling import label_file
+    from rewardlab.prm.stress import stress_scorer
     from rewardlab.prm.training import train_scorer
     from rewardlab.runs.config import RunConfig
 
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from .unit_tests import written_tests_file
 
 _WHERE = {
-    "prm.evaluation": ("evaluate_scorer",), "prm.labelling": ("label_file",), "prm.training": ("train_scorer",),
+    "prm.evaluation": ("evaluate_scorer",), "prm.labelling": ("label_file",), "prm.stress": ("stress_scorer",),
+    "prm.training": ("train_scorer",),
     "runs.config": ("RunConfig",), "api.answering": ("answer",),
     "api.benchmark_rows": ("benchmark_rows_file",), "api.calibrations": ("calibrate_file",),
     "api.code_traces": ("code_traces_file",), "api.contamination": ("contamination_file",),
@@ -55,9 +57,10 @@ _WHERE = {
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
-    "Result", "RunConfig", "answer", "benchmark_rows_file", "calibrate_file", "code_traces_file", "contamination_file", "evaluate",
-    "evaluate_scorer", "export", "export_environment", "export_recipe", "label_file", "own_answers", "pass_rate_file", "plan",
-    "resume", "search", "strength_file", "terminal_tasks_file", "train", "train_scorer", "versions", "written_tests_file",
+    "Result", "RunConfig", "answer", "benchmark_rows_file", "calibrate_file", "code_traces_file", "contamination_file",
+    "evaluate", "evaluate_scorer", "export", "export_environment", "export_recipe", "label_file", "own_answers", "pass_rate_file",
+    "plan", "resume", "search", "strength_file", "stress_scorer", "terminal_tasks_file", "train", "train_scorer", "versions",
+    "written_tests_file",
 ]  # fmt: skip
 
 

@@ -102,6 +102,11 @@ def _files(on: str | Path) -> list[Path]:
     return files
 
 
+def solutions_of(on: Any, format: str = "auto") -> list[Solution]:
+    """The solutions of a file, a folder, a benchmark by its name, or rows."""
+    return [s for _, s in _solutions(on, format)]
+
+
 def _sampled(solutions: list[tuple[str, Solution]], limit: int | None, seed: int) -> list[tuple[str, Solution]]:
     if limit is None or limit >= len(solutions):
         return solutions
