@@ -239,6 +239,24 @@ def legend(record: Record) -> str:
 
 def ending() -> str:
     return """
+## I want to know whether a gain is real
+
+- **Two runs may differ by chance.** `rewardlab compare grpo X --task mine.jsonl --seeds 5` shows differences seed by seed, with
+  intervals; a league corrects for how many methods were tried.
+- **The gain may not come from the reward.** `rewardlab compare grpo randomcalculation_contamination --task mine.jsonl`: the second
+  is paid at random, and what rises there too was not learnt from the reward.
+- **The model may have seen the problems.** `rewardlab data contamination test.jsonl --model M --out probed.jsonl` tells how many
+  prompts it completes word by word, and answers though part of them is hidden. Ask the same of newer rows, and compare.
+- **Right answers may be guessed.** `rewardlab eval M --task mine.jsonl --k 1,16 --reasoning openai:URL#NAME` tells cot_pass@k
+  beside pass@k: right, and for a right reason.
+- **It may have become narrower.** `rewardlab train grpo+invisible_leash` counts the right answers that the start gives among 64
+  replies and the trained policy does not, and the other way round.
+- **The verifier may be wrong.** `rewardlab audit mine.py:reward` looks for replies that it wrongly accepts or refuses.
+- **The policy may have found a hole in the reward.** `rewardlab train ... --watch`, then `rewardlab diagnose RUN`: where what is
+  paid rises and the truth does not.
+- **A process reward model may be fooled.** `rewardlab prm stress PATH --on solutions.jsonl` tells which kinds of broken reasoning
+  it accepts, and how far style moves it.
+
 ## I want something else
 
 `rewardlab list` shows all methods, [methods](methods.md) what the check of each found. A check tests a mechanism
