@@ -12,6 +12,11 @@ import pytest
 
 import rewardlab
 from rewardlab import RewardlabError, api, task
+from rewardlab.checks import pairs as rehearse
+from rewardlab.comparisons import completing
+from rewardlab.comparisons.compare import resume
+from rewardlab.data.in_memory import GivenRows
+from tests.helpers import in_process
 
 ROWS = [{"prompt": f"Say {i}", "answer": i, "level": i % 3} for i in range(20)]
 SMALL = {"max_new": 4, "eval_problems": 2, "eval_every": 0, "device": "cpu", "steps": 1}
@@ -104,8 +109,10 @@ def test_a_task_stays_what_it_is():
         task(made, system="Be brief.")
 
 
-def test_rows_are_trained_on_resumed_measured_answered_and_searched(tmp_path, monkeypatch):
+def test_rows_are_trained_on_resumed_measured_answered_searched_and_compared(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(completing, "run_all", in_process.run_all)
+    monkeypatch.setattr(rehearse, "run_all", in_process.run_all)
     rows = pandas.DataFrame(ROWS).rename(columns={"prompt": "question"})
     given = {"prompt_column": "question", "device": "cpu", "max_new": 4}
     run = rewardlab.train("grpo", "untrained", rows, settings={"n": 2, "problems": 2}, **SMALL | given, seed=1, out="run")
@@ -118,5 +125,19 @@ def test_rows_are_trained_on_resumed_measured_answered_and_searched(tmp_path, mo
     assert rewardlab.answer("majority_vote", "untrained", rows, problems=2, **given)["task"] == "rows"
     assert api.search("best_of_n", rows, model="untrained", problems=2, settings={"n": 2}, **given)["task"] == "rows"
     assert rewardlab.plan("grpo", "untrained", rows, **given)["columns"] == ["prompt", "answer", "level"]
-    with pytest.raises(RewardlabError, match="a comparison are processes of their own, which read their problems from a file"):
-        rewardlab.compare(["grpo", "rloo"], task=rows)
+    compared = rewardlab.compare(["grpo", "rloo"], task=rows, model="untrained", seeds=[0], jobs=1, out="c", steps=1, **given)
+    assert compared["task"] == "rows"
+    assert [json.loads(line) for line in (tmp_path / "c" / "rows.jsonl").read_text().splitlines()] == rows.to_dict("records")
+    # another process can complete it
+    assert resume("c", seeds=[0, 1], jobs=1)["seeds"] == [0, 1]
+
+
+def test_several_splits_become_a_folder_and_what_no_json_holds_is_refused(tmp_path):
+    given = GivenRows.of({"train": ROWS[:3], "test": ROWS[3:5]})
+    folder = given.written(tmp_path / "rows")
+    assert sorted(file.name for file in folder.iterdir()) == ["test.jsonl", "train.jsonl"]
+    assert of(task(folder).test) == of(task({"train": ROWS[:3], "test": ROWS[3:5]}).test)
+    with pytest.raises(RewardlabError, match="rows, row 2: the column 'scan' holds bytes"):
+        GivenRows.of([{"prompt": "a"}, {"prompt": "b", "scan": [b"x"]}]).written(tmp_path / "other")
+    with pytest.raises(RewardlabError, match="row 1"):
+        GivenRows.of([3]).written(tmp_path / "third")

@@ -28,7 +28,7 @@ from rewardlab.comparisons.plan import TOKENS, UPDATES, Plan, new_comparison, re
 from rewardlab.comparisons.side_by_side import crew
 from rewardlab.comparisons.tuning import numbers_to_choose_by
 from rewardlab.core import Recipe, Task
-from rewardlab.data.in_memory import is_rows
+from rewardlab.data.in_memory import GivenRows, is_rows
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.registry.formula import reward_from
@@ -54,16 +54,16 @@ def compare(
     """Run every method on every seed and compare them; returns the contents of compare.json.
 
     methods: names, stacks (`grpo+hapo`), or recipes with distinct names.  config, and `changes` to it by name: what all runs share
-    (task, model, lora_rank, eval_problems ...); they end after config.steps (default 20) steps, or at config.budget tokens.
-    settings: of the methods: `n` for all, `grpo.n` for one; a list of numbers compares each of them.  reward: in place of the
-    methods' own, a part, a text as of --reward, or a function of a module that can be imported.  measure: the number compared;
-    None: the first one that the first method measures.  jobs: runs at a time; None: as many as suit model and machine
-    (`side_by_side`).  out: the folder; None: a new one in runs/.  keep_models: of finished runs, whose models are removed
-    otherwise.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.  equal: what all runs get alike:
-    "updates", or "tokens": the budget, or without one what the first method which trains uses in config.steps steps with the same
-    seed; None: tokens with a budget, else updates.  rates: learning rates, from which each method gets its own (see `tuning`), each
-    tried on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB), in place of loading it from a file
-    beside it.  dry_run: only what is checked beforehand; returns how many runs there would be, and about how many seconds.
+    (task, model, lora_rank, eval_problems ...; rows in Python are kept in the folder); they end after config.steps (default 20)
+    steps, or at config.budget tokens.  settings: of the methods: `n` for all, `grpo.n` for one; a list of numbers compares each of
+    them.  reward: in place of the methods' own, a part, a text as of --reward, or a function of a module that can be imported.
+    measure: the number compared; None: the first one that the first method measures.  jobs: runs at a time; None: as many as suit
+    model and machine (`side_by_side`).  out: the folder; None: a new one in runs/.  keep_models: of finished runs, whose models
+    are removed otherwise.  x, y: the axes of the frontier (see `frontier.axes`); y None: the number compared.  equal: what all
+    runs get alike: "updates", or "tokens": the budget, or without one what the first method which trains uses in config.steps
+    steps with the same seed; None: tokens with a budget, else updates.  rates: learning rates, from which each method gets its own
+    (see `tuning`), each tried on `rate_seeds` seeds.  self_contained: every page holds Plotly's library (5 MB), in place of
+    loading it from a file beside it.  dry_run: only what is checked beforehand; returns how many runs it takes, and seconds.
 
     One step of each method checks beforehand what can be known. Raises RewardlabError for what is wrong, and for a run that fails;
     `resume` then completes the comparison.
@@ -81,7 +81,7 @@ def compare(
     if dry_run:
         return _dry_run(plan, task, processes)
     with new_comparison(out, plan.methods, config.task) as folder, shared_processes(processes):
-        plan, _ = _prepared(plan, task, folder, processes)
+        plan, _ = _prepared(*_written(plan, task, folder), folder, processes)
         plan.save(folder)
         return complete(plan, folder, self_contained)
 
@@ -89,12 +89,23 @@ def compare(
 def _dry_run(plan: Plan, task: Task, processes: Crew) -> Record:
     """What a comparison would take, in numbers, once what can be known beforehand has been checked."""
     with TemporaryDirectory() as folder, shared_processes(processes):
-        plan, whole = _prepared(plan, task, Path(folder), processes)
+        plan, whole = _prepared(*_written(plan, task, Path(folder)), Path(folder), processes)
     return {
         "task": task.name, "methods": [arm.name for arm in plan.arms], "seeds": len(plan.seeds), "alike": plan.alike,
         "runs": len(plan.arms) * len(plan.seeds) + len(plan.trained) * len(plan.rates) * plan.rate_seeds,
         "measure": plan.measure, "seconds": round(whole),
     }  # fmt: skip
+
+
+def _written(plan: Plan, task: Task, folder: Path) -> tuple[Plan, Task]:
+    """The plan and its task with rows that were given in Python as files of the folder: runs are processes of their own, and the
+    comparison may be completed by another one."""
+    given = {name: rows for name in ("task", "test") if isinstance(rows := getattr(plan.config, name), GivenRows)}
+    if not given:
+        return plan, task
+    files = {name: rows.written(folder.resolve() / rows.replace(" ", "_")) for name, rows in given.items()}
+    plan = replace(plan, config=plan.config.but(**{name: str(file) for name, file in files.items()}))
+    return plan, task_of(None, plan.config)
 
 
 def _prepared(plan: Plan, task: Task, folder: Path, processes: Crew) -> tuple[Plan, float]:
@@ -192,12 +203,9 @@ def _axes(x: str | None, y: str | None) -> tuple[str, str]:
 def _shared(config: RunConfig | None, changes: Mapping[str, Any]) -> RunConfig:
     """What all runs share, with an end. Raises RewardlabError for an engine whose tokens are not counted."""
     check_config(config)
-    if is_rows(changes.get("task")):
-        raise RewardlabError(
-            "the runs of a comparison are processes of their own, which read their problems from a file: write the rows down, one "
-            "JSON object a line (of a data frame: frame.to_json('rows.jsonl', orient='records', lines=True)), and name the file"
-        )
-    config = (config or RunConfig()).but(**changes)
+    named = {"task": ("rows", "row"), "test": ("test rows", "test row")}
+    given = {name: GivenRows.of(rows, *named[name]) for name, rows in changes.items() if name in named and is_rows(rows)}
+    config = (config or RunConfig()).but(**{**changes, **given})
     if config.engine != "embedded":
         raise RewardlabError(f"a comparison counts the tokens of every method, which the engine {config.engine} cannot")
     return config.but(steps=None if config.budget else config.steps or STEPS, track=tuple(trackers(config.track)))

@@ -13,9 +13,11 @@ import decimal
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from rewardlab.data.entries import halved
+from rewardlab.data.files import write
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import is_hole, unpadded
 
@@ -57,6 +59,38 @@ class GivenRows(str):
         if data and all(_is_table(value) for value in data.values()):
             return {str(name): _rows(rows, f"{name} {self.place}") for name, rows in data.items()}
         return {"train": _rows(_of_columns(data), self.place)}
+
+    def written(self, path: Path) -> Path:
+        """The rows as a file of JSON lines, PATH.jsonl, or of several splits a folder PATH of such files; returns where they are.
+
+        Raises RewardlabError for rows that cannot be read, and for pictures and bytes, which no JSON holds.
+        """
+        splits = self.splits()
+        for name, rows in splits.items():
+            whole = [_as_json(row, f"{self}, {place}") for place, row in rows]
+            file = path.with_suffix(".jsonl") if len(splits) == 1 else path / f"{name}.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write(file, whole)
+        return path.with_suffix(".jsonl") if len(splits) == 1 else path
+
+
+def _as_json(row: Mapping[str, Any] | RewardlabError, place: str) -> dict[str, Any]:
+    if isinstance(row, RewardlabError):
+        raise row
+    for column, value in row.items():
+        if kind := next((kind for kind in _kinds(value) if kind.__module__.partition(".")[0] == "PIL" or kind is bytes), None):
+            raise RewardlabError(
+                f"{place}: the column {column!r} holds {kind.__name__}, which cannot be kept as JSON lines: name a file of the rows"
+            )
+    return dict(row)
+
+
+def _kinds(value: Any) -> Iterator[type]:
+    if isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _kinds(inner)
+    else:
+        yield type(value)
 
 
 def _is_table(value: Any) -> bool:
