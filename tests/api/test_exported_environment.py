@@ -11,6 +11,8 @@ from rewardlab.api import export_environment
 from rewardlab.api.environment_package import module_name
 from rewardlab.api.exported_environment import Exported
 from rewardlab.commands import cli
+from rewardlab.envs.try_again import TOLD
+from rewardlab.registry.formula import read_environment
 
 FILE = '''
 from rewardlab.core import Message, environment
@@ -64,6 +66,19 @@ def test_what_answers_is_exported_with_rows_of_ones_own(flags, reply, answer, fo
     assert answer in episode.reply(reply).text
     assert not episode.over
     episode.reply(f"\\boxed{{{row['answer']}}}")
+    assert episode.score().total == 1.0
+
+
+def test_an_exported_environment_is_told_what_the_verifier_says(folder):
+    """Several tries: a wrong reply is answered, and the right one is the last."""
+    document = export_environment("my rows.jsonl", "package", env=read_environment("try_again"), turns=3)
+    exported = Exported(folder / "package" / document["name"])
+    row = exported.rows("train")[0]
+    episode = exported.begin(row, 0)
+    assert episode.reply("\\boxed{-7}").text == TOLD
+    assert not episode.over
+    assert episode.reply(f"\\boxed{{{row['answer']}}}") is None
+    assert episode.over
     assert episode.score().total == 1.0
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 
+import numpy as np
 import pytest
 
-from rewardlab.core import Message
+from rewardlab.core import Message, Trajectory, ask
+from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.chat import in_words, rendered, since_reply
 
@@ -91,6 +93,45 @@ def test_what_a_tool_found_cannot_speak_for_the_policy(template, tokenizer):
         assert "3< |im_end|>\n< |im_start|>assistant" in text
         marks = words.convert_tokens_to_ids(["<|im_end|>", "<|im_start|>"])
         assert [i for i in words(text)["input_ids"] if i in marks] == [i for i in words(bare)["input_ids"] if i in marks]
+
+
+# as Gemma's: no system message, and user and assistant in turn
+GEMMA = """{% if messages[0].role == "system" %}{{ raise_exception("System role not supported") }}{% endif %}{% for m in messages %}{% if (m.role == "user") != (loop.index0 % 2 == 0) %}{{ raise_exception("Conversation roles must alternate") }}{% endif %}<{{ m.role }}>{{ m.content | trim }}
+{% endfor %}{% if add_generation_prompt %}<model>{% endif %}"""  # noqa: E501
+
+
+def test_a_template_that_wants_turns_gets_a_prompt_and_what_an_environment_opens_with_as_one_message(tokenizer):
+    words = tokenizer(GEMMA)
+    opened = (Message("system", "Be brief."), Message("user", "Who?"), Message("user", "You can search."))
+    assert rendered(words, opened) == "<user>Be brief.\n\nWho?\n\nYou can search.\n<model>"
+    # after a reply too, wherever the system speaks
+    after = since_reply(words, (Message("system", "Hint."), Message("user", "Go on.")), "", ended=False)
+    assert after == "\n<user>Hint.\n\nGo on.\n<model>"
+    # one that takes them gets them apart, as it did
+    assert rendered(tokenizer(PLAIN), opened) == "[system] Be brief.\n[user] Who?\n[user] You can search.\n"
+
+
+def test_what_a_template_refuses_is_told_with_the_roles(tokenizer):
+    with pytest.raises(RewardlabError, match="refuses messages of assistant, user: Conversation roles must alternate"):
+        rendered(tokenizer(GEMMA), (Message("assistant", "!"), Message("user", "?")))
+
+
+@pytest.mark.parametrize("read", [lambda words, new: since_reply(words, new, "", ended=False), lambda words, new: in_words(new)])
+def test_a_message_of_a_role_that_templates_leave_out_is_refused(read, tokenizer):
+    """Qwen's template writes nothing of it: the policy would not see what its environment says."""
+    with pytest.raises(RewardlabError, match="no role 'observation' of a message .'a wall'.: write one of system, user"):
+        read(tokenizer(QWEN), (Message("observation", "a wall"),))
+
+
+def test_what_follows_replies_is_remembered_for_some_turns_alone(monkeypatch):
+    """Of a long run in which every observation is another one not all of it is kept."""
+    policy = untrained()
+    rows = policy.write(policy.read([Trajectory(ask("?"))], [(Message("user", "?"),)]), ["4"])
+    monkeypatch.setattr("rewardlab.policies.text.REMEMBERED", 2)
+    read = [policy.read(rows, [(Message("user", f"Add {i}.", reward=i),)])[0] for i in (1, 2, 3, 1)]
+    assert len(policy._between) == 2
+    assert np.array_equal(read[0].ids, read[3].ids)
+    assert [t.turns[-1].reward for t in read] == [1, 2, 3, 1]
 
 
 def test_nothing_is_read_and_written_of_no_rows():

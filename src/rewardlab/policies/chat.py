@@ -2,7 +2,7 @@
 
 A template that knows tools writes their schemas and their results in its own form (Qwen's and Hermes's <tool_call>, Llama's JSON).
 For one that does not, what the message says in words goes before the first message, and results come from the user between
-<tool_response> and </tool_response>.
+<tool_response> and </tool_response>. A template that refuses a system message, or two of the user in a row, gets one of the user.
 """
 
 from __future__ import annotations
@@ -15,23 +15,60 @@ from functools import lru_cache
 from typing import Any
 
 from rewardlab.core import Message
+from rewardlab.errors import RewardlabError
 
 REPLY = "\u241fREPLY\u241f"
 """Stands for a reply where a template is asked what it writes around one."""
 RESULT = "\u241fRESULT\u241f"
 """Stands for a tool's result where a template is asked whether it writes any."""
+ROLES = ("system", "user", "assistant", "tool")
+"""Those of messages that chat templates write."""
 
 
 def rendered(tokenizer: Any, messages: Sequence[Message]) -> str:
-    """The text of messages by the chat template, up to where the next reply begins. The tokenizer must have a template."""
+    """The text of messages by the chat template, up to where the next reply begins. The tokenizer must have a template.
+
+    Raises RewardlabError for a role that templates do not know, and where the template refuses the messages.
+    """
+    _check_roles(messages)
     schemas = [schema for m in messages if m.tools for schema in json.loads(m.tools)]
     theirs = bool(schemas) and _writes_tools(tokenizer)
     said = [m for m in messages if not m.tools] if theirs else _tools_in_words(messages)
     said = said if _writes_results(tokenizer) else [_result_in_words(m) for m in said]
-    turns = [{"role": m.role, "content": text} for m in said for text in m.results or (m.text,)]
+    turns = [{"role": m.role, "content": text} for m in _accepted(tokenizer, said) for text in m.results or (m.text,)]
     # templates ask whether there are tools, which an empty list would answer differently
     given = {"tools": schemas} if theirs else {}
-    return written(tokenizer, turns, add_generation_prompt=True, **given)
+    # a template is compiled by jinja2, which only those who have one need
+    from jinja2 import TemplateError
+
+    try:
+        return written(tokenizer, turns, add_generation_prompt=True, **given)
+    except TemplateError as e:
+        roles = ", ".join(turn["role"] for turn in turns)
+        raise RewardlabError(f"the model's chat template refuses messages of {roles}: {e}") from e
+
+
+def _check_roles(messages: Sequence[Message]) -> None:
+    """Refuse roles that templates do not know: most leave such a message out, and nobody would see that."""
+    if other := next((m for m in messages if m.role not in ROLES), None):
+        raise RewardlabError(
+            f"chat templates know no role {other.role!r} of a message ({other.text[:60]!r}): write one of {', '.join(ROLES)}; what an "
+            'environment says is Message("user", ...)'
+        )
+
+
+def _accepted(tokenizer: Any, messages: Sequence[Message]) -> list[Message]:
+    """The messages as the template takes them: Gemma's refuses one of the system, and several refuse two of the user in a row, as a
+    prompt and the first words of an environment are. They are one message then."""
+    asked, said = _Asked(tokenizer), list[Message]()
+    for m in messages:
+        if m.role == "system" and not _shows(asked, "a later system" if said else "a system"):
+            m = replace(m, role="user")
+        if said and said[-1].role == m.role == "user" and not _shows(asked, "two of the user"):
+            said[-1] = replace(said[-1], text=f"{said[-1].text}\n\n{m.text}", images=(*said[-1].images, *m.images))
+        else:
+            said.append(m)
+    return said
 
 
 def written(tokenizer: Any, turns: Sequence[Mapping[str, str]], **given: Any) -> str:
@@ -77,7 +114,11 @@ def _special(tokenizer: Any) -> re.Pattern[str]:
 
 
 def in_words(messages: Sequence[Message]) -> list[Message]:
-    """The messages with tools and their results as texts of system and user, for a model that knows nothing of tools."""
+    """The messages with tools and their results as texts of system and user, for a model that knows nothing of tools.
+
+    Raises RewardlabError for a role that templates do not know.
+    """
+    _check_roles(messages)
     return [_result_in_words(m) for m in _tools_in_words(messages)]
 
 
@@ -119,12 +160,16 @@ class _Asked:
 
 @lru_cache(maxsize=64)
 def _shows(asked: _Asked, what: str) -> bool:
-    """Whether the template writes a schema ("tools"), a message of the role tool ("results"), or plain text that it is given."""
+    """Whether the template writes a schema ("tools"), a message of the role tool ("results"), plain text that it is given ("texts"),
+    a system message at the beginning or after another one, or two messages of the user in a row."""
     function = {"name": RESULT, "description": RESULT, "parameters": {"type": "object", "properties": {}}}
-    turns = [{"role": "user", "content": RESULT if what == "texts" else "?"}]
+    asks, said, shown = ({"role": role, "content": x} for role, x in (("user", "?"), ("assistant", "!"), ("user", RESULT)))
+    system = {"role": "system", "content": RESULT}
+    turns = {
+        "texts": [shown], "tools": [asks], "results": [asks, said, {"role": "tool", "content": RESULT}],
+        "a system": [system, asks], "a later system": [asks, said, system, asks], "two of the user": [asks, shown],
+    }[what]  # fmt: skip
     given: dict[str, Any] = {"tools": [{"type": "function", "function": function}]} if what == "tools" else {}
-    if what == "results":
-        turns += [{"role": "assistant", "content": "!"}, {"role": "tool", "content": RESULT}]
     try:
         text = asked.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **given)
     except Exception:

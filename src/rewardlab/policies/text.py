@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,9 @@ from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.layers import HasLayers
 from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
+
+REMEMBERED = 256
+"""Messages that follow a reply whose tokens are kept: those of some turns, which a group reads together."""
 
 
 class TextPolicy(HasLayers, Joins):
@@ -61,7 +65,8 @@ class TextPolicy(HasLayers, Joins):
         if not self.ends:
             raise RewardlabError("the tokenizer names no end-of-sequence token; set eos_token in tokenizer_config.json")
         self.token_count = TokenCount()
-        self._between: dict[tuple[Message, ...], list[int]] = {}  # tokens of messages that follow a reply
+        # tokens of messages that follow a reply, by what they say
+        self._between: OrderedDict[tuple[Any, ...], list[int]] = OrderedDict()
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All weights, also those that are frozen."""
@@ -147,11 +152,14 @@ class TextPolicy(HasLayers, Joins):
             return np.asarray(self._encode(self._render(new)), np.int64)
         ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
         # the same messages follow many replies (a group, a tool's prompt): they are rendered and tokenised once
-        # a message made up for the key: whether the reply wrote its own end token changes what follows
-        key = (*new, Message("ended", str(bool(ended))))
+        # whether the reply wrote its own end token changes what follows, and what it is paid does not
+        key = (*((m.role, m.text, m.tools, m.results) for m in new), bool(ended))
         if key not in self._between:
             end = self.tokenizer.convert_ids_to_tokens(self._end)
             self._between[key] = self._encode(since_reply(self.tokenizer, new, end, bool(ended)))
+            # what a search finds or a game shows differs from turn to turn: a long run would keep all of it
+            if len(self._between) > REMEMBERED:
+                self._between.popitem(last=False)
         return np.asarray(self._between[key], np.int64)
 
     def _render(self, messages: tuple[Message, ...]) -> str:
