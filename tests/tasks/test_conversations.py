@@ -56,6 +56,22 @@ def test_system_and_tool_roles_are_read_too(tmp_path):
     assert [m.role for m in problem.prompt] == ["system", "user", "assistant", "tool", "user"]
 
 
+@pytest.mark.parametrize("content", [None, "", "Let me see."])
+@pytest.mark.parametrize("arguments", [{"city": "Köln"}, '{"city": "Köln"}'])
+@pytest.mark.parametrize("written", [list, json.dumps])
+def test_calls_in_a_prompt_are_read_as_models_write_them(tmp_path, content, arguments, written):
+    """Their results answer nothing without them; a reply that calls is still not learnt from."""
+    calls = [{"id": "1", "type": "function", "function": {"name": "weather", "arguments": arguments}}]
+    said = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": content, "tool_calls": calls}]
+    said += [{"role": "tool", "tool_call_id": "1", "content": "12 C"}, {"role": "user", "content": "And tomorrow?"}]
+    problem = read(tmp_path, {"prompt": written(said), "answer": "7"}, SECOND)
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Köln"}}\n</tool_call>'
+    assert [m.text for m in problem.prompt] == [ASKED, f"{content}\n{call}" if content else call, "12 C", "And tomorrow?"]
+    assert [m.role for m in problem.prompt] == ["user", "assistant", "tool", "user"]
+    with pytest.raises(RewardlabError, match="line 1: a reply calls a tool"):
+        read(tmp_path, {"prompt": said[:2]}, {"prompt": "b", "completion": "c"})
+
+
 @pytest.mark.parametrize("role", ["oracle", "narrator", "u ser", "", "gptish"])
 @pytest.mark.parametrize("column", ["prompt", "messages", "chosen", "completion"])
 def test_an_unknown_role_is_named_with_its_line_and_the_roles_there_are(tmp_path, role, column):
@@ -71,8 +87,8 @@ def test_an_unknown_role_is_named_with_its_line_and_the_roles_there_are(tmp_path
     ("message", "says"),
     [
         (
-            {"role": "assistant", "content": None, "tool_calls": [{"name": "f"}]},
-            "message 2, of 'assistant', has calls of tools and no text",
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            "message 2, of 'assistant', has a function_call, which is of an older API, and no text: write it as tool_calls",
         ),
         ({"role": "user", "content": None}, "message 2, of 'user', has no text: its content is None"),
         ({"role": "user", "content": [{"type": "image_url"}]}, "message 2, of 'user', has no text: its content is .*image_url"),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewardlab.errors import RewardlabError
+from rewardlab.util.messages import text_of
 
 BEGINS = re.compile(r'\s*\[\s*\{\s*"')
 """How a conversation begins that is written as JSON."""
@@ -45,8 +46,8 @@ def is_conversation(value: Any) -> bool:
 
 
 def is_message(value: Any) -> bool:
-    """Whether it is {"role", "content"}, or {"from", "value"} as ShareGPT writes it."""
-    return isinstance(value, dict) and isinstance(first_of(value, WHO), str) and isinstance(text_in(first_of(value, WHAT)), str)
+    """Whether it is {"role", "content"}, or {"from", "value"} as ShareGPT writes it; calls of tools may stand for the content."""
+    return isinstance(value, dict) and isinstance(first_of(value, WHO), str) and isinstance(text_in(value), str)
 
 
 def no_message(number: int, value: Any) -> str:
@@ -54,8 +55,8 @@ def no_message(number: int, value: Any) -> str:
     who = first_of(value, WHO) if isinstance(value, dict) else None
     if not isinstance(who, str):
         return f"message {number} is {str(value)[:80]!r}"
-    if value.get("tool_calls") or value.get("function_call"):
-        return f"message {number}, of {who!r}, has calls of tools and no text: write them into its content, as models write them"
+    if value.get("function_call"):
+        return f"message {number}, of {who!r}, has a function_call, which is of an older API, and no text: write it as tool_calls"
     return f"message {number}, of {who!r}, has no text: its content is {first_of(value, WHAT)!r:.60}"
 
 
@@ -74,8 +75,16 @@ def first_of(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return next((value[key] for key in keys if key in value), None)
 
 
-def text_in(content: Any) -> Any:
-    """The text of a message: of its parts {"type": "text", "text": ...}, where it is written in parts."""
+def text_in(message: Mapping[str, Any]) -> Any:
+    """The text of a message, with its `tool_calls` after it, each in a tag, as `util.messages.text_of` writes them.
+
+    Of a content in parts {"type": "text", "text": ...} theirs; any other content as it is.
+    """
+    content = first_of(message, WHAT)
     if isinstance(content, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in content):
-        return "".join(part["text"] for part in content)
-    return content
+        content = "".join(part["text"] for part in content)
+    calls = message.get("tool_calls")
+    # without its calls a reply would be empty, and the results that follow would answer nothing
+    if not isinstance(calls, list) or not calls or not (content is None or isinstance(content, str)):
+        return content
+    return text_of({"content": content, "tool_calls": calls})

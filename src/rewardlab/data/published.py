@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .conversations import WHAT, decoded, first_of, is_conversation, text_in
+from .conversations import decoded, is_conversation, text_in
 from .files import Row
 from .solutions import Solution, prompt_of
 
@@ -253,7 +253,7 @@ def from_reply(row: Row, column: str, splitter: str = "newline") -> list[Solutio
 
     reply = decoded(row.get(column))
     if is_conversation(reply) and len(reply) == 1:
-        reply = text_in(first_of(reply[0], WHAT))
+        reply = text_in(reply[0])
     if not isinstance(reply, str) or not reply.strip():
         raise ValueError(f"`{column}` should be a text with a solution, and is {row.get(column)!r:.60}")
     steps, answer = [step for step in cut(reply, splitter) if step], row.get("answer")

@@ -14,7 +14,7 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 
-from .conversations import WHAT, WHO, decoded, first_of, is_conversation, role_of, text_in
+from .conversations import WHO, decoded, first_of, is_conversation, role_of, text_in
 
 Row = dict[str, Any]
 COLUMNS = ("prompt", "steps", "labels", "right", "answer")
@@ -75,7 +75,7 @@ def prompt_of(value: Any, where: str = "") -> str:
         raise RewardlabError(
             f"{where}a `prompt` of messages ends with what is to be answered, not as {', '.join(roles)}: the reply is in `steps`"
         )
-    return asked([(role, text_in(first_of(m, WHAT))) for role, m in zip(roles, messages, strict=True)])
+    return asked([(role, text_in(m)) for role, m in zip(roles, messages, strict=True)])
 
 
 def asked(messages: Sequence[tuple[str, str]]) -> str:

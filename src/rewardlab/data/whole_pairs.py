@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from rewardlab.errors import RewardlabError
 from rewardlab.util.progress import console
 
-from .conversations import WHAT, WHO, decoded, first_of, is_conversation, no_message, role_of, text_in
+from .conversations import WHO, decoded, first_of, is_conversation, no_message, role_of, text_in
 from .values import is_missing
 
 SIDES = ("chosen", "rejected")
@@ -132,7 +132,7 @@ def _shown(turns: Sequence[Said]) -> str:
 def turns_of(name: str, value: Any, place: str) -> list[Said] | None:
     """The messages of a side; None where it is no conversation."""
     if is_conversation(value):
-        return [(role_of(first_of(m, WHO), f"{place}, {name}"), text_in(first_of(m, WHAT))) for m in value]
+        return [(role_of(first_of(m, WHO), f"{place}, {name}"), text_in(m)) for m in value]
     if isinstance(value, list) and any(isinstance(m, Mapping) for m in value):
         number, bad = next((k, m) for k, m in enumerate(value, 1) if not is_conversation([m]))
         raise RewardlabError(f"{place}: {name} is a list of {{'role', 'content'}}; {no_message(number, bad)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Message
-from rewardlab.data.conversations import WHAT, decoded, first_of, is_conversation, text_in
+from rewardlab.data.conversations import decoded, is_conversation, text_in
 from rewardlab.data.whole_pairs import SIDES, WHOLE, Parted, Told, parted, turns_of
 from rewardlab.errors import RewardlabError
 from rewardlab.scoreboard.benchmark import Benchmark, Counted
@@ -66,7 +66,7 @@ def _parted(row: Mapping[str, Any]) -> Parted | None:
 def _texts(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
     value = decoded(row[column])
     if is_conversation(value):
-        value = text_in(first_of(value[-1], WHAT))
+        value = text_in(value[-1])
     texts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else ()
     if not texts or not all(isinstance(text, str) for text in texts):
         said = "null" if row[column] is None else f"{row[column]!r:.60}"

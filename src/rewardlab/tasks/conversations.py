@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardlab.core import Message
-from rewardlab.data.conversations import WHAT, WHO, decoded, first_of, is_conversation, is_message, no_message, role_of, text_in
+from rewardlab.data.conversations import WHO, decoded, first_of, is_conversation, is_message, no_message, role_of, text_in
 from rewardlab.data.values import is_missing
 from rewardlab.errors import RewardlabError
 
@@ -24,7 +24,7 @@ def messages_of(value: Any, place: str) -> list[Message]:
 
 def message(value: Mapping[str, Any], place: str) -> Message:
     """Raises RewardlabError, with the roles that are known, for a role that is not."""
-    return Message(role_of(first_of(value, WHO), place), text_in(first_of(value, WHAT)))
+    return Message(role_of(first_of(value, WHO), place), text_in(value))
 
 
 def refuse_calls(messages: Sequence[Mapping[str, Any]], place: str) -> None:
