@@ -215,7 +215,10 @@ def test_an_episode_tells_how_many_of_its_replies_were_cut_off(game, task, tmp_p
     assert answered["cut_off"] > 0.8
 
 
-@pytest.mark.parametrize(("reward", "told"), [("", True), ("correct() + paid()", False), ("paid()", False)])
+@pytest.mark.parametrize(
+    ("reward", "told"),
+    [("", True), ("correct() + paid()", False), ("paid()", False), ("earned()", False), ("correct() + length_penalty()", True)],
+)
 def test_an_environment_that_pays_in_vain_is_told(reward, told, game, task, tmp_path, capsys):
     paying = tmp_path / "paying.py"
     paying.write_text(GAME.replace("last=at == upto)", "last=at == upto, reward=0.25)"))
@@ -223,7 +226,8 @@ def test_an_environment_that_pays_in_vain_is_told(reward, told, game, task, tmp_
     recipe = recipe.but(reward=read_reward(reward)) if reward else recipe
     rewardlab.train(recipe, "untrained", task, out=tmp_path / "run", **SHORT)
     said = " ".join(capsys.readouterr().err.split())
-    assert ("the environment pays 0.5 in an episode of step 1, and the reward correct() does not look at that" in said) is told
+    unread = f"the environment pays 0.5 in an episode of step 1, and the reward {reward or 'correct()'} does not look at that"
+    assert (unread in said) is told
 
 
 def test_a_selection_plays_too(game, played, task):

@@ -169,3 +169,22 @@ def test_an_environment_that_cannot_begin_is_refused_before_a_model_is_looked_fo
     rows = [{"prompt": f"Go {i}", "answer": "x"} for i in range(4)]
     with pytest.raises(RewardlabError, match=r"begin.*KeyError: 'map'|KeyError.*map"):
         rewardlab.train("grpo", "no/such-model", rows, settings={"env": f"{file}:game"}, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(("start", "refused"), [("problem, seed", True), ("problem, seed, *, upto", False), ("*at, **rest", False)])
+def test_the_start_of_an_environment_takes_its_settings(tmp_path, start, refused):
+    (file := tmp_path / "own.py").write_text(OWN.format(step="state, turn, *, upto=2", start=start, begins="None, {}"))
+    if not refused:
+        assert read_environment(f"{file}:game(upto=3)").start(ask("?"), 0) == (None, {})
+        return
+    with pytest.raises(RewardlabError, match=r"begin of .*own.py begins .* of game .* no upto: write def begin\(problem, seed, \*, upto"):
+        read_environment(f"{file}:game")
+
+
+@pytest.mark.parametrize("which", ["reward=1.0", "last=True"])
+def test_an_episode_does_not_begin_with_a_reward_or_its_end(tmp_path, which):
+    """No policy has decided anything yet: such a reward would be paid to nobody."""
+    begins = f"Message('user', 'Go.', {which}), {{}}"
+    (file := tmp_path / "own.py").write_text(OWN.format(step="state, turn", start="problem, seed", begins=begins))
+    with pytest.raises(RewardlabError, match=rf"game of .* begins an episode with a message that has (the reward 1.0|{which})"):
+        read_environment(f"{file}:game").start(ask("?"), 0)

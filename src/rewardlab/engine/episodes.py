@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewardlab.core import Environment, Recipe, Run, Task, Trajectory
+from rewardlab.core import Environment, Part, Recipe, Run, Task, Trajectory
 from rewardlab.util.outputs import cut_off_replies
 from rewardlab.util.progress import console
 
 JUDGE_PAY = ("final_state", "earned")
 """Verifiers that judge an episode by what its environment paid."""
+READ_PAY = (
+    *("paid", "earned", "final_state", "found_labels", "principled_turns", "strategy_rewards", "cheapness", "all_clicked"),
+    *("from_file", "from_module", "from_python"),
+)  # fmt: skip
+"""Rewards that look at what an environment pays, and those of users, which may."""
 
 
 def environment_of(recipe: Recipe | None) -> Environment | None:
@@ -33,13 +38,20 @@ def turns_of(episodes: Sequence[Trajectory], run: Run) -> dict[str, float]:
 
 
 def warn_of_unread_pay(episodes: Sequence[Trajectory], recipe: Recipe, task: Task) -> None:
-    """Say that an environment pays, where the reward looks at answers alone."""
-    parts = {part.name for part in recipe.reward.walk()} if recipe.reward is not None else set()
+    """Say that an environment pays, where nothing that the reward is made of looks at that."""
+    parts = list(recipe.reward.walk()) if recipe.reward is not None else []
+    # one of a user's own method may look at anything
+    reads = any(part.name in READ_PAY or not part.function.__module__.startswith("rewardlab.") for part in _leaves(parts))
     paid = [sum(amount for _, amount in t.paid) for t in episodes]
-    if parts != {"correct"} or task.verifier in JUDGE_PAY or not any(paid):
+    if not parts or reads or task.verifier in JUDGE_PAY or not any(paid):
         return
     console.print(
         f"warning: the environment pays {sum(paid) / len(paid):.3g} in an episode of step 1, and the reward {recipe.reward} does "
         'not look at that. To learn from it, give --reward "paid()", or "correct() + paid()"',
         highlight=False, soft_wrap=True, markup=False,
     )  # fmt: skip
+
+
+def _leaves(parts: Sequence[Part]) -> list[Part]:
+    """The parts that were written as functions; sums and products of them are none."""
+    return [part for part in parts if hasattr(part, "function")]

@@ -26,8 +26,26 @@ def environment_in(path: Path | str, function: str, settings: dict[str, Any] | N
             raise RewardlabError(
                 f"{name} of {path} is called with two arguments: write def {name}({given}), and settings after a *"
             )
+    _check_settings(found, path)
     made: Environment = found(**settings or {})
     return made
+
+
+def _check_settings(found: Any, path: Path | str) -> None:
+    """Raise RewardlabError where the start of an environment does not take the settings that its steps have."""
+    start = found.options.start
+    names = list(hyperparameters(found.function))
+    try:
+        parameters = inspect.signature(start).parameters
+    except (TypeError, ValueError):
+        return
+    lacking = [name for name in names if name not in parameters]
+    if lacking and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        name = getattr(start, "__name__", "start")
+        raise RewardlabError(
+            f"{name} of {path} begins the episodes of {found.function.__name__} under the same settings, and has no {lacking[0]}: "
+            f"write def {name}(problem, seed, *, {', '.join(names)}), or def {name}(problem, seed, **settings)"
+        )
 
 
 def only_environment(path: Path) -> str:
@@ -63,7 +81,15 @@ def _start(
     stop: tuple[str, ...],
     waits: bool,
 ) -> tuple[Message | None, Any]:
-    return environment_in(path, function, settings).start(problem, seed)
+    message, state = environment_in(path, function, settings).start(problem, seed)
+    # nothing was decided yet that a reward could be for, and who is told that all is over would be asked all the same
+    if message is not None and (message.reward is not None or message.last):
+        what = f"the reward {message.reward}" if message.reward is not None else "last=True"
+        raise RewardlabError(
+            f"the environment {function} of {path} begins an episode with a message that has {what}: rewards, and an end, come "
+            "with the answer to a reply"
+        )
+    return message, state
 
 
 def _logged(
