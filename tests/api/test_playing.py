@@ -230,6 +230,21 @@ def test_an_environment_that_pays_in_vain_is_told(reward, told, game, task, tmp_
     assert (unread in said) is told
 
 
+def test_rows_without_answers_may_be_judged_by_what_an_environment_pays(game, tmp_path, capsys):
+    """An environment that pays for a win, and rows that say nothing but what is played."""
+    paying, rows = tmp_path / "paying.py", tmp_path / "rows.jsonl"
+    paying.write_text(GAME.replace("last=at == upto)", "last=at == upto, reward=0.5)"))
+    rows.write_text("".join(json.dumps({"prompt": f"Game {i}."}) + "\n" for i in range(4)))
+    with pytest.raises(RewardlabError, match="the reward correct.. needs answers.* what the environment pays .*--verifier earned"):
+        rewardlab.train("grpo", "untrained", rows, settings={"env": f"{paying}:game"}, out=tmp_path / "run", **SHORT)
+    asked = ["eval", "untrained", "--test", str(rows), "--env", str(paying), "--max-new", "1", "--problems", "2", "--device", "cpu"]
+    assert cli.main(asked) == 2
+    assert "pass@k needs answers" in (said := " ".join(capsys.readouterr().err.split()))
+    assert "--verifier earned" in said
+    assert cli.main([*asked, "--verifier", "earned", "--k", "2", "--json"]) in (0, None)
+    assert json.loads(capsys.readouterr().out)["pass@2"]["value"] == 1.0
+
+
 def test_a_selection_plays_too(game, played, task):
     rewardlab.answer(registry.build("majority_vote", {"env": game, "n": 3}), "untrained", task, problems=1, device="cpu", max_new=4)
     assert played() == 6

@@ -8,10 +8,12 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.answered_rows import some_answered
-from rewardlab.core import Measure, Problem, Recipe, Task
+from rewardlab.core import Environment, Measure, Problem, Recipe, Task
 from rewardlab.data.columns import Data
 from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
+from rewardlab.engine.episodes import environment_of
+from rewardlab.envs.external import from_file
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.registry.playing import note_of
@@ -23,6 +25,10 @@ from rewardlab.runs.config import RunConfig
 from rewardlab.tasks.row_columns import OTHER_NAMES
 from rewardlab.tasks.sources import Listed
 from rewardlab.verifiers.contract import Verifier
+
+
+BY_REWARD = ", or give a reward that needs no answer with --reward"
+"""What stands in place of answers."""
 
 
 def without_answers(task: Task) -> bool:
@@ -45,7 +51,7 @@ def check_answers(recipe: Recipe, task: Task) -> None:
         # an environment of the user's comes from a file, too, and takes no columns
         call = call_of(part) if hasattr(part, "function") and isinstance(part, Reward) else None
         if isinstance(part, Verifier) or (compared and part.name in ASK_VERIFIER):
-            raise need_answers(task, f"the {part.slot} {part}")
+            raise need_answers(task, f"the {part.slot} {part}", instead=BY_REWARD + by_pay(environment_of(recipe)))
         if call and (missing := [name for name in call.gold if name not in task.columns]):
             raise need_answers(task, f"{call.who} takes the argument {missing[0]}, and")
 
@@ -253,7 +259,13 @@ def stated_data(name: str | None) -> Data | None:
     return registry.data_of(name) if name and name in registry.methods() else None
 
 
-def need_answers(task: Task, who: str, instead: str = ", or give a reward that needs no answer with --reward") -> RewardlabError:
+def by_pay(env: Environment | None) -> str:
+    """What else can judge the episodes of an environment in a user's file, which may pay; "" for any other."""
+    own = env is not None and env.function is from_file.function
+    return ", or judge episodes by what the environment pays in all, right from 1 on: --verifier earned" if own else ""
+
+
+def need_answers(task: Task, who: str, instead: str = BY_REWARD) -> RewardlabError:
     where = _source(task)
     if told := some_answered(task):
         return RewardlabError(f"{who} needs answers in every row: {told}")

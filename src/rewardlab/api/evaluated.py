@@ -15,7 +15,8 @@ from rewardlab.rewards.reward import Reward
 
 
 class Sampled(NamedTuple):
-    """How each problem is answered: n times, alone or in an environment.
+    """How each problem is answered: n times, which gives the unbiased estimate of pass@k for every k up to n; alone or in an
+    environment.
 
     by: the reward that chooses among replies; or, with reasoning, that judges the reasoning of right ones.
     """

@@ -12,7 +12,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.checking import need_answers, undecided
+from rewardlab.api.checking import by_pay, need_answers, undecided
 from rewardlab.api.evaluated import Counted, Sampled, summary
 from rewardlab.api.given_rewards import refuse_in_python
 from rewardlab.api.inputs import as_in_run, begin_run, held_out, policy_of, require_packages, task_of
@@ -80,10 +80,10 @@ def evaluate(
     task = _told(task_of(task, config), config)
     if (found := _as_trained(model, task, config, problems, judge, by)) is not None:
         return found
-    task = _decided(task, judge)
+    played = played_by(model, task, env, turns)
+    task = _decided(task, judge, played[0])
     held_out(task, problems)  # refused before a model is loaded, if there are none
-    # max(k) replies give the unbiased estimate of pass@k for every smaller k too
-    sampling = Sampled(max(k), temperature, *played_by(model, task, env, turns), by, reasoning is not None)
+    sampling = Sampled(max(k), temperature, *played, by, reasoning is not None)
     counted = list((partial(_right_over, workers) if workers else _right_here)(model, config, task, problems, sampling))
     about = {"model": model if isinstance(model, str) else model.name, "task": task.name}
     return summary(about, counted, k, sampling, judge)
@@ -103,13 +103,14 @@ def _judged_by(judge: Any, best_of: Any, reasoning: Any, workers: str | None) ->
     return judge, by
 
 
-def _decided(task: Task, judge: str | None) -> Task:
+def _decided(task: Task, judge: str | None, env: Environment | None) -> Task:
     """The task with the judge as its verifier. Raises RewardlabError where nothing tells which replies are right."""
     if judge is not None:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
     if undecided(task):
-        raise need_answers(task, "pass@k", ", or give a judge that needs no answer (--judge FILE.py:NAME; in Python judge=)")
+        instead = ", or give a judge that needs no answer (--judge FILE.py:NAME; in Python judge=)"
+        raise need_answers(task, "pass@k", instead + by_pay(env))
     return task
 
 
