@@ -136,6 +136,44 @@ def test_what_cannot_be_told_in_words_is_refused():
     assert message.text.count(".") == 4
 
 
+WORDS = """
+import gymnasium
+
+
+class Words(gymnasium.Env):
+    action_space = gymnasium.spaces.Text(3, charset="abc")
+    observation_space = gymnasium.spaces.Text(20, charset="Say word.YesNo")
+
+    def reset(self, *, seed=None, options=None):
+        return "Say a word.", {}
+
+    def step(self, action):
+        return {"abc": "Yes.", "cab": "No."}[action], float(action == "abc"), action == "abc", False, {}
+
+
+gymnasium.register("Words-v0", entry_point=Words)
+"""
+
+
+def test_an_environment_of_ones_own_is_registered_by_its_module(tmp_path, monkeypatch):
+    """As Gymnasium writes it; a text that its actions are not made of is told to the player, and never reaches it."""
+    pytest.importorskip("gymnasium")
+    (tmp_path / "own_words_env.py").write_text(WORDS)
+    with pytest.raises(RewardlabError, match="own_words_env, which is to register .* PYTHONPATH"):
+        registry.task("gym_text:own_words_env:Words-v0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    task = registry.task("gym_text:own_words_env:Words-v0")
+    env = registry.part("environment", task.environment)
+    message, state = env.start(task.test[0], 0)
+    assert message.text == "Say a word."
+    for wrong in ("xyz", "", "abca"):
+        message, state = env(state, Turn("policy", None, text=f"Action: {wrong}"))
+        assert (message.last, message.reward) == (False, 0.0)
+        assert "is not an action here" in message.text
+    message, state = env(state, Turn("policy", None, text="Action: abc"))
+    assert (message.last, message.reward, message.text) == (True, 1.0, "Yes.\nThis paid 1.")
+
+
 @pytest.mark.parametrize("level", ["GoToRedBallGrey", "PickupLoc", "OpenDoor"])
 def test_an_expert_fulfils_missions_by_the_names_of_actions(level):
     pytest.importorskip("minigrid")

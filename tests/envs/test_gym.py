@@ -11,6 +11,7 @@ import gymnasium
 
 from rewardlab.core import Run, Turn, ask
 from rewardlab.envs.gym import LIVE, gym_world, shape_of
+from rewardlab.envs.live import Live
 from rewardlab.policies.control.actor import Actor, Shape
 from rewardlab.rollouts.interactive import interactive
 
@@ -53,3 +54,14 @@ def test_an_actor_plays_to_the_end():
         assert t.stop == "end"
         assert sum(r for _, r in t.paid) == t.mask.sum()  # 1 for every step that the pole stands
     assert len(LIVE) == before
+
+
+def test_environments_of_episodes_that_were_left_are_not_kept_for_good(monkeypatch):
+    """An episode without a turn left never ends for its environment; of a long run there would be more and more of them."""
+    monkeypatch.setattr("rewardlab.envs.gym.LIVE", few := Live(size=2, drop=lambda env: env.close()))
+    world = gym_world(id="CartPole-v1")
+    states = [world(world.start(ask("?"), seed)[1], act(1))[1] for seed in range(5)]
+    assert len(few) == 2
+    # one that is gone is played again to where it was
+    again, same = (world(world.start(ask("?"), 0)[1], act(1))[1], states[0])
+    assert np.array_equal(world(same, act(0))[0].data, world(again, act(0))[0].data)

@@ -13,10 +13,12 @@ import numpy as np
 from rewardlab.core import Message, Problem, Turn, environment
 from rewardlab.errors import RewardlabError
 
+from .live import Live
+
 State = dict[str, Any]
 
-LIVE: dict[tuple[str, int], tuple[Any, list[Any]]] = {}
-"""(id, seed) -> a live environment, and the actions that it has taken."""
+LIVE: Live[Any] = Live(drop=lambda env: env.close())
+"""The environments of episodes that go on, and of the last ones that were left before their end."""
 
 
 def shape_of(id: str) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def shape_of(id: str) -> dict[str, Any]:
 def _start(problem: Problem, seed: int, *, id: str) -> tuple[Message, State]:
     state: State = {"seed": seed % (1 << 31), "actions": []}
     env, observation = _begin(id, state["seed"])
-    LIVE[id, state["seed"]] = env, []
+    LIVE.keep((id, state["seed"]), (), env)
     return Message("environment", data=np.ravel(observation)), state
 
 
@@ -47,13 +49,9 @@ def _start(problem: Problem, seed: int, *, id: str) -> tuple[Message, State]:
 def gym_world(state: State, turn: Turn, *, id: str) -> tuple[Message, State]:
     """One step of the Gymnasium environment `id`. The episode ends when Gymnasium says that it is terminated or truncated."""
     seed, before = state["seed"], state["actions"]
-    # removed while it steps: if a step fails, no environment is left at an unknown point
-    env, taken = LIVE.pop((id, seed), (None, []))
     # after resuming a run or branching an episode: the same seed and actions lead to the same point
-    if env is None or taken != before:
-        env, _ = _begin(id, seed)
-        for past in before:
-            env.step(_as_action(env, past))
+    done = tuple(map(tuple, before))
+    env = LIVE.take((id, seed), done, lambda: _begin(id, seed)[0], lambda env, past: env.step(_as_action(env, past)))
     action = turn.ids[-1].tolist()
     observation, reward, terminated, truncated, _ = env.step(_as_action(env, action))
     # a new state: the caller may still hold the old one, to branch from
@@ -61,7 +59,7 @@ def gym_world(state: State, turn: Turn, *, id: str) -> tuple[Message, State]:
     if terminated or truncated:
         env.close()
         return Message("environment", reward=float(reward), last=True), state
-    LIVE[id, seed] = env, state["actions"]
+    LIVE.keep((id, seed), (*done, tuple(action)), env)
     return Message("environment", data=np.ravel(observation), reward=float(reward)), state
 
 

@@ -6,6 +6,7 @@ and has actions by number. Towers et al. 2024, arXiv:2407.17032 (Gymnasium).
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -53,7 +54,9 @@ def made(id: str, options: Mapping[str, Any] | None = None) -> Any:
     require("control", "gymnasium", what="an environment of Gymnasium")
     import gymnasium
 
-    known = gymnasium.registry.get(id)
+    if ":" in id:
+        _import(id.partition(":")[0])
+    known = gymnasium.registry.get(id.rpartition(":")[2])
     modes = getattr(getattr(known, "entry_point", None), "metadata", None) or {}
     ansi = kind_of(id) in ("FrozenLake", "Taxi", "CliffWalking") or "ansi" in modes.get("render_modes", ())
     try:
@@ -63,6 +66,17 @@ def made(id: str, options: Mapping[str, Any] | None = None) -> Any:
     if why := _untellable(env, gymnasium.spaces):
         raise RewardlabError(f"{id} cannot be told in words: {why}. With an actor that reads arrays: gym_world(id={id!r})")
     return env
+
+
+def _import(module: str) -> None:
+    """Import the module that registers an environment, MODULE:ID as Gymnasium writes it."""
+    try:
+        importlib.import_module(module)
+    except Exception as e:
+        raise RewardlabError(
+            f"{module}, which is to register an environment, cannot be imported: {type(e).__name__}: {e}. It must be installed, or "
+            "its folder stand in PYTHONPATH"
+        ) from e
 
 
 def _untellable(env: Any, spaces: Any) -> str:
@@ -94,7 +108,9 @@ class TextGame:
 
     def act(self, action: str) -> tuple[str, float, bool]:
         if not self.names:
-            return self._step(action)
+            if self.env.action_space.contains(action):
+                return self._step(action)
+            return f"{action[:60]!r} is not an action here, which are of the form {self.env.action_space}.\n\n{self.seen}", 0.0, False
         name = named(action, self.names)
         if name is None:
             return f"{invalid(action, self.names)}\n\n{self.seen}", 0.0, False
