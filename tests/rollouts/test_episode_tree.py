@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from rewardlab.core import Message, Run, Score, Trajectory, ask, environment
+from rewardlab.core import Message, Run, Score, Trajectory, Turn, ask, environment
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import planned_success
 from rewardlab.rewards.reward import reward
@@ -170,6 +171,57 @@ def test_a_good_attempt_stands_and_where_none_is_good_the_first_does():
 
 def said_of(episodes):
     return {"seen": len(episodes), "digits": sum(len(t.ends) for t in episodes)}
+
+
+class Strict(ScriptedPolicy):
+    """Reads a token for each word, and refuses a row that leaves no room for a reply, as policies do."""
+
+    def read(self, trajectories, messages):
+        said = [" ".join(m.text for m in new) for new in messages]
+        return [t.plus(Turn(None, np.ones(len(x.split()), np.int64), text=x)) for t, x in zip(trajectories, said, strict=True)]
+
+    def extend(self, trajectories, sampling, rng):
+        for t in trajectories:
+            self.check_fits(t, sampling.max_new)
+        return super().extend(trajectories, sampling, rng)
+
+
+@environment(start=lambda problem, seed: (None, 0))
+def wordy(state, turn):
+    """Six words after each reply, for ever."""
+    return Message("user", "on and on and on again"), state + 1
+
+
+def test_an_episode_without_room_for_another_reply_ends_where_it_is_searched():
+    # a word and four tokens of a reply; then two tokens and six words an action: 1 + 8 + 4 = 13 fit, 9 + 8 + 4 = 21 do not
+    policy = Strict(lambda t: ["1", "2"])
+    policy.context = 20
+    search = episode_tree(env=wordy(), score=sum_of_digits(), turns=9, iterations=4, branch=2)
+    (group,) = search([ask("Go?")], Run(policy, max_new=4))
+    assert [(t.stop, len(t.replies)) for t in group] == [("context", 2)] * 4
+
+
+def test_as_many_reflections_are_read_as_leave_room():
+    """Each says six words; the third attempt reads the last one alone, and what cannot be read once more is not reflected on."""
+    heard = []
+
+    def replies(t):
+        if "STATUS: FAIL" in t.problem.question:
+            return [f"{'ab'[len(heard) % 2]} b c d e f"]
+        heard.append(t.problem.question)
+        return ["2"]
+
+    policy = Strict(replies)
+    told, asks = "{question} {reflections}", "STATUS: FAIL {question}"
+    play = {"env": two_digits(), "score": sum_of_digits(), "turns": 1, "threshold": 9.0, "n": 4, "told": told}
+    policy.context = 1 + 6 + 12
+    with_reflection(ask=asks, **play)([ask("Big?")], Run(policy, max_new=12))
+    assert heard == ["Big?", "Big? b b c d e f", "Big? a b c d e f", "Big? b b c d e f"]
+    heard.clear()
+    # STATUS: FAIL, the question, and the episode: 2 + 1 + 4 words, and 12 of a reply, are more than 18
+    policy.context = 18
+    with_reflection(ask="STATUS: FAIL {question} {episode}", **play)([ask("Big?")], Run(policy, max_new=12))
+    assert heard == ["Big?"] * 4
 
 
 @environment(start=lambda problem, seed: (None, {"said": []}), logged=said_of)

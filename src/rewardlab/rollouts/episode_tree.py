@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from rewardlab.core import Environment, Group, Problem, Run, Sampling, Trajectory, rollout, seed_of
 from rewardlab.rewards.reward import Reward
-from rewardlab.rollouts.interactive import answer_once, interactive, log_calls, play
+from rewardlab.rollouts.interactive import answer_once, has_room, interactive, log_calls, play
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.filled import filled
 
@@ -103,7 +103,13 @@ def _roots(problems: Sequence[Problem], run: Run, env: Environment) -> list[Node
 
 
 def _act(nodes: Sequence[Node], branch: int, sampling: Sampling, run: Run) -> None:
-    """Sample the actions of each node; equal ones are one."""
+    """Sample the actions of each node; equal ones are one. An episode that leaves no room for another reply ends there."""
+    for node in nodes:
+        if not has_room(node.row, run):
+            node.row = replace(node.row, stop="context")
+    nodes = [node for node in nodes if node.row.stop is None]
+    if not nodes:
+        return
     rows = run.policy.extend([node.row for node in nodes for _ in range(branch)], sampling, run.rng("rollout"))
     for i, node in enumerate(nodes):
         node.actions = list({t.reply: t for t in rows[i * branch : (i + 1) * branch]}.values())
@@ -161,7 +167,8 @@ def with_reflection(
     """The first of at most n attempts whose score is above the threshold; where none is, the first attempt.
 
     After each other one the policy says what went wrong, with {question} and {episode}, and reads that in the next attempt, with
-    {question} and {reflections}.  Logged: attempts, per problem.  Shinn et al. 2023, arXiv:2303.11366
+    {question} and {reflections}: the last ones, as many as leave room for a reply. Of an episode that is too long to be read once
+    more it says nothing.  Logged: attempts, per problem.  Shinn et al. 2023, arXiv:2303.11366
     """
     attempt = interactive(env=env, n=1, turns=turns, temperature=temperature)
     first: dict[int, Trajectory] = {}
@@ -169,7 +176,7 @@ def with_reflection(
     said: list[list[str]] = [[] for _ in problems]
     pending, attempts = list(range(len(problems))), list[Trajectory]()
     for i in range(n):
-        asked = [_reminded(problems[k], said[k], told) for k in pending]
+        asked = [_reminded(problems[k], said[k], told, run, first.get(k)) for k in pending]
         # the row is one of the problem as it was asked
         rows = [replace(group[0], problem=problems[k]) for k, group in zip(pending, attempt(asked, run), strict=True)]
         attempts += rows
@@ -181,22 +188,36 @@ def with_reflection(
         if not pending or i == n - 1:
             break
         for k, text in zip(pending, _reflected([tried[k] for k in pending], run, ask), strict=True):
-            said[k].append(text)
+            said[k] += filter(None, [text])
     run.log("attempts", len(attempts) / max(1, len(problems)))
     log_calls(env, attempts, run)
     return [[kept.get(k, first[k])] for k in range(len(problems))]
 
 
-def _reminded(problem: Problem, reflections: Sequence[str], told: str) -> Problem:
-    if not reflections:
+def _reminded(problem: Problem, reflections: Sequence[str], told: str, run: Run, before: Trajectory | None) -> Problem:
+    """The problem with the last reflections that leave room for a reply.  before: an attempt, which began as the next one will."""
+    if not reflections or before is None:
         return problem
-    return problem.reworded(filled(told, question=problem.question, reflections="\n".join(reflections)))
+    # what an environment says first stands in the first turn, too
+    begun = len(before.turns[0].ids) - len(_read(problem, run))
+    for i in range(len(reflections)):
+        asked = problem.reworded(filled(told, question=problem.question, reflections="\n".join(reflections[i:])))
+        if begun + len(_read(asked, run)) + run.max_new <= run.policy.context:
+            return asked
+    return problem
+
+
+def _read(problem: Problem, run: Run) -> Trajectory:
+    return run.policy.read([Trajectory(problem)], [problem.prompt])[0]
 
 
 def _reflected(rows: Sequence[Trajectory], run: Run, ask: str) -> list[str]:
-    asked = [t.problem.reworded(filled(ask, question=t.problem.question, episode=shown(t))) for t in rows]
-    read = run.policy.read([Trajectory(p) for p in asked], [p.prompt for p in asked])
-    return [t.reply.strip() for t in run.policy.extend(read, Sampling(run.max_new), run.rng("reflections"))]
+    """What the policy says of each episode; "" of one that does not fit its context once more."""
+    read = [_read(t.problem.reworded(filled(ask, question=t.problem.question, episode=shown(t))), run) for t in rows]
+    fits = [i for i, t in enumerate(read) if len(t) + run.max_new <= run.policy.context]
+    wrote = run.policy.extend([read[i] for i in fits], Sampling(run.max_new), run.rng("reflections")) if fits else []
+    told = {i: t.reply.strip() for i, t in zip(fits, wrote, strict=True)}
+    return [told.get(i, "") for i in range(len(rows))]
 
 
 def shown(t: Trajectory) -> str:

@@ -130,11 +130,15 @@ def answer_once(env: Environment, episodes: list[Trajectory], states: list[Any],
     _answer(env, episodes, states, list(range(len(episodes))), run, turns)
 
 
+def has_room(episode: Trajectory, run: Run) -> bool:
+    """Whether the next reply fits the context."""
+    # the first reply is always tried: the policy raises an error if a prompt leaves too little room
+    return len(episode) + run.max_new <= run.policy.context or len(episode.turns) == 1
+
+
 def _fits(episodes: list[Trajectory], i: int, run: Run) -> bool:
     """Whether the next reply fits the context; if not, episode i is ended."""
-    # the first reply is always tried: the policy raises an error if a prompt leaves too little room
-    fits = len(episodes[i]) + run.max_new <= run.policy.context or len(episodes[i].turns) == 1
-    if not fits:
+    if not (fits := has_room(episodes[i], run)):
         episodes[i] = replace(episodes[i], stop="context")
     return fits
 
