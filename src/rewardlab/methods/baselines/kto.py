@@ -12,6 +12,7 @@ and its released code; TRL takes the previous reply. z0 carries no gradient. It 
 the released code estimates it for each micro-batch.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from torch import Tensor
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Batch, Group, Outputs, Problem, Recipe, Run, Update, credit, objective, rollout
 from rewardlab.data.columns import Column, Data
+from rewardlab.data.values import number_of
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import row_sum
@@ -31,7 +33,20 @@ from .sft import sft_first
 GOOD, BAD, EITHER = "chosen", "rejected", "completion"
 
 
-@rollout(rows=lambda fields: len(fields[:2]))
+def _accepts(problems: Sequence[Problem], fields: tuple[str, ...]) -> None:
+    """Refuse a row without a judged reply, with its place: one that lacks its label stands for nothing."""
+    for given, problem in zip(problems, (_by_label(p, fields) for p in problems), strict=True):
+        if not any(problem.meta.get(field) for field in fields[:2]):
+            raise RewardlabError(f"{given.place or f'prompt {given.question[:40]!r}'}: {_unjudged(given, fields)}")
+
+
+def _unjudged(problem: Problem, fields: tuple[str, ...]) -> str:
+    label = problem.meta.get("label")
+    said = f"; its label is {label!r:.40}" if problem.meta.get(fields[-1]) and label is not None else ""
+    return f"no judged reply: it needs a column {' or '.join(fields)}, the last of them with a `label` of true or false{said}"
+
+
+@rollout(rows=lambda fields: len(fields[:2]), accepts=_accepts)
 def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD, BAD, EITHER)) -> list[Group]:
     """One row for each of the first two fields that a problem has, tagged with the field's name. A problem needs at least one.
 
@@ -48,17 +63,15 @@ def judged(problems: list[Problem], run: Run, *, fields: tuple[str, ...] = (GOOD
                 group.append(replace(next(rows)[0], path=(i,)))
     for p, group in zip(problems, groups, strict=True):
         if not group:
-            raise RewardlabError(
-                f"problem {p.question[:60]!r} has no judged reply: it needs a column {' or '.join(fields)}, the last of them with "
-                "a `label` of true or false"
-            )
+            raise RewardlabError(f"problem {p.question[:60]!r}: {_unjudged(p, fields)}")
     return groups
 
 
 def _by_label(problem: Problem, fields: tuple[str, ...]) -> Problem:
     *names, either = fields
-    reply, label = problem.meta.get(either), problem.meta.get("label")
-    if len(names) != 2 or not reply or label not in (True, False) or any(problem.meta.get(name) for name in names):
+    # in a table it is a text, "True" as pandas writes it
+    reply, label = problem.meta.get(either), number_of(problem.meta.get("label"))
+    if len(names) != 2 or not reply or label not in (0.0, 1.0) or any(problem.meta.get(name) for name in names):
         return problem
     return replace(problem, meta={**problem.meta, names[0 if label else 1]: reply})
 
