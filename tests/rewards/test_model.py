@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,8 +83,37 @@ def test_the_score_is_the_value_at_the_end_of_the_reply(policy):
     scores = model_score()([rows[:1], rows[1:]], Run(policy, models={"reward_model": model}))
     assert [len(row) for row in scores] == [1, 3]
     found = [s.value for row in scores for s in row]
-    assert found == pytest.approx(end_values(model, rows).tolist(), abs=1e-5)
+    assert found == pytest.approx(end_values(model, [ended(policy, t) for t in rows]).tolist(), abs=1e-5)
     assert len(set(found)) > 2
+
+
+def ended(policy, t: Trajectory) -> Trajectory:
+    """The row with the token that ends a reply, which it was taught to be scored at."""
+    end = policy.tokenizer.eos_token_id
+    return t if int(t.ids[-1]) == end else t.plus(Turn(None, np.array([end], np.int64)), t.stop)
+
+
+@pytest.mark.parametrize("stop, closed", [("length", True), ("stop", True), ("end", True), (None, False)])
+def test_a_reply_that_was_cut_off_is_scored_as_if_it_had_ended_there(policy, stop, closed):
+    """As model:PATH scores it; a value before the end token is one that nobody has taught. What goes on is valued where it is."""
+    model = policy.copy("reward_model", value_head=True)
+    torch.nn.init.normal_(model.model.value_head, generator=torch.Generator().manual_seed(1))
+    (prompt,) = policy.read([Trajectory(p := ask("1+1=?"))], [p.prompt])
+    (whole,) = policy.write([prompt], ["2 or so"])
+    cut = replace(whole.cut(len(whole) - 1), stop=stop)
+    ((score,),) = model_score()([[cut]], Run(policy, models={"reward_model": model}))
+    wanted, other = end_values(model, [whole, cut] if closed else [cut, whole])
+    assert score.value == pytest.approx(wanted, abs=1e-5)
+    assert abs(wanted - other) > 1e-3
+
+
+def test_a_cut_off_reply_that_fills_the_context_gives_up_its_last_token_for_the_end(policy):
+    model = policy.copy("reward_model", value_head=True)
+    (prompt,) = policy.read([Trajectory(p := ask("1+1=?"))], [p.prompt])
+    room = model.context - len(prompt)
+    full = prompt.plus(Turn("policy", np.full(room, 7, np.int64)), "length")
+    ((score,),) = model_score()([[full]], Run(policy, models={"reward_model": model}))
+    assert score.value == pytest.approx(float(end_values(model, [ended(policy, full.cut(len(full) - 1))])[0]), abs=1e-5)
 
 
 def test_a_model_that_reads_other_tokens_is_refused(policy):

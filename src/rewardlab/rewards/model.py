@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakSet
 
 import numpy as np
 
-from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Term, Trajectory
+from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Term, Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.process import PREFIX as OF_STEPS
 from rewardlab.rewards.process import scorer_of
@@ -34,7 +34,8 @@ _TOLD: WeakSet[Any] = WeakSet()
 def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -> Scores:
     """The score of a reply by a reward model. A Bradley-Terry model's score is unbounded, and has no zero.
 
-    model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end; or
+    model: its name in the run (a `Learner` of the recipe), a model with a value head, which is read at the reply's end, the token
+    that ends it: a reply that was cut off is scored as if it had ended there; or
     model:PATH, a trained sequence classifier (a run, an export, or any of transformers'). That reads text, so that its tokenizer
     may be another than the policy's; PATH?label=NAME names one of several labels (`models/reward_model.py`). One that was trained
     to read a reference reads the row's `reference`, or its answer. What is longer than it reads is cut off: the score says so in
@@ -45,8 +46,27 @@ def model_score(groups: list[Group], run: Run, *, model: str = "reward_model") -
         rows = iter(scored(trained_model(run, model), asked, run))
         return [[next(rows) for _ in group] for group in groups]
     # one flat batch, for speed; the values come back in the order of the groups
-    said = iter(last_values(_plain(reader(run, model)), [t for group in groups for t in group]))
+    scorer = _plain(reader(run, model))
+    said = iter(last_values(scorer, _ended([t for group in groups for t in group], run.policy, scorer)))
     return [[Score(next(said)) for _ in group] for group in groups]
+
+
+def _ended(rows: list[Trajectory], policy: Any, scorer: Any) -> list[Trajectory]:
+    """The rows, each ended by the token that ends a reply: at no other place has a reward model learnt what to say.
+
+    A reply that was cut off at its longest, or by a text that stops it, is scored as if it had ended there, as model:PATH does.
+    """
+    ends, longest = getattr(policy, "ends", ()), getattr(scorer, "context", math.inf)
+    open_at = [i for i, t in enumerate(rows) if ends and t.stop not in (None, "entropy") and _is_open(t.turns[-1], ends)]
+    cut = [rows[i] if len(rows[i]) < longest else rows[i].cut(longest - 1) for i in open_at]
+    ended = list(rows)
+    for i, t in zip(open_at, policy.write(cut, [""] * len(cut)) if cut else (), strict=True):
+        ended[i] = t
+    return ended
+
+
+def _is_open(turn: Turn, ends: Collection[int]) -> bool:
+    return turn.author is not None and turn.vectors is None and len(turn.ids) > 0 and int(turn.ids[-1]) not in ends
 
 
 def scored(model: Any, rows: Sequence[Any], run: Run, about: Sequence[str] = ()) -> list[Score]:
