@@ -21,6 +21,11 @@ FAR = math.log(1.2)
 KNOWN = "known"
 """Micro-batches whose old log-probs are all recorded."""
 
+CHOSEN, REJECTED = "chosen", "rejected"
+"""Tags of recorded replies that are to be told apart (`rollouts/recorded.py`)."""
+PER = {"preferred": "pairs", "margin": "pairs", "chosen_gain": "chosen rows", "rejected_gain": "rejected rows"}
+"""What a statistic of pairs is the mean over; all others are over decisions."""
+
 
 class Stats:
     """Sums over micro-batches of losses, and of what is logged per token. They stay on the device until they are read at once."""
@@ -58,6 +63,31 @@ class Stats:
             _add(self.sums, "ratio_far", torch.where(known, ((new - old).abs() > FAR).logical_and(mask).sum(), 0))
             if "ref" in batch.columns:
                 _add(self.sums, "kl", total(_k3(batch.ref - new)))
+        self._add_pairs(out, batch)
+
+    def _add_pairs(self, out: Outputs, batch: Batch) -> None:
+        """How recorded replies of both kinds are told apart, by what the loss compares: a value at their end, or their likelihood.
+
+        preferred: the share of pairs whose chosen reply has more, ties half.  margin: by how much.  Likelihood is log pi/ref of the
+        reply (nats), DPO's implicit reward over beta, and without a reference the mean log-prob of its tokens, SimPO's.
+        chosen_gain, rejected_gain: log pi/ref of the replies of a kind; where both fall, only their difference is learnt.
+        """
+        tags = [t.tag for t, _ in batch.rows]
+        ref = batch.columns.get("ref")
+        if not {CHOSEN, REJECTED} & {*tags} or (out.value is None and out.logprobs is None):
+            return
+        told = _told(out, batch)
+        if out.value is None and ref is not None:
+            for tag in {CHOSEN, REJECTED} & {*tags}:
+                _add(self.sums, f"{tag}_gain", told[[i for i, other in enumerate(tags) if other == tag]].sum())
+                _add(self.sums, f"{tag} rows", told.new_tensor(tags.count(tag)))
+        rows = [t for t, _ in batch.rows]
+        pairs = [i for i in range(len(rows) - 1) if tags[i : i + 2] == [CHOSEN, REJECTED] and rows[i].problem is rows[i + 1].problem]
+        if pairs:
+            gap = told[pairs] - told[[i + 1 for i in pairs]]
+            _add(self.sums, "margin", gap.sum())
+            _add(self.sums, "preferred", ((gap.sign() + 1) / 2).sum())
+            _add(self.sums, "pairs", told.new_tensor(len(pairs)))
 
     def read(self) -> Totals:
         """The numbers, with a single wait for a GPU."""
@@ -97,10 +127,11 @@ class Totals(NamedTuple):
     tokens: int
 
     def means(self) -> dict[str, float]:
-        """The loss, its terms if there are several, and every other statistic as a mean per decision."""
+        """The loss, its terms if there are several, and every other statistic as a mean per decision, or per pair (`PER`)."""
         losses = {f"loss/{k}": v for k, v in self.losses.items()} if len(self.losses) > 1 else {}
-        # losses are already weighted sums; only the per-token sums are divided
-        means = {k: v / max(1, self.tokens) for k, v in self.sums.items()}
+        # losses are already weighted sums; only the sums over decisions, or over pairs, are divided
+        counted = {k: v for k, v in self.sums.items() if k not in PER.values()}
+        means = {k: v / max(1, self.sums[PER[k]] if k in PER else self.tokens) for k, v in counted.items()}
         return {"loss": sum(self.losses.values())} | losses | means
 
 
@@ -116,6 +147,16 @@ def mean_of(metrics: list[dict[str, float]]) -> dict[str, float]:
         for name, value in step_metrics.items():
             values[name].append(value)
     return {name: sum(reported) / len(reported) for name, reported in values.items()}
+
+
+def _told(out: Outputs, batch: Batch) -> Tensor:
+    """(B,) what a loss on pairs compares of each row."""
+    if out.value is not None:
+        return out.value.gather(1, (batch.length - 1)[:, None]).squeeze(1).double()
+    ref = batch.columns.get("ref")
+    assert out.logprobs is not None
+    said = torch.where(batch.mask, out.logprobs if ref is None else out.logprobs - ref, 0.0).double().sum(1)
+    return said / batch.mask.sum(1).clamp(min=1) if ref is None else said
 
 
 def _k3(log_ratio: Tensor) -> Tensor:

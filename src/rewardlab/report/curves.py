@@ -36,6 +36,10 @@ NAMED = {
     "drift": ("KL to the sampling policy", "nats per token"),
     "ratio_far": ("Importance ratios off by over 20%", "of decisions"),
     "mismatch_far": ("Sampler/trainer mismatch", "decisions whose probabilities differ by over 20%"),
+    "preferred": ("Pairs told apart", "whose chosen reply has gained more, of the pairs of a step"),
+    "margin": ("Margin of pairs", "by which the chosen reply has gained more"),
+    "chosen_gain": ("Chosen replies", "nats per reply that they have gained over the reference"),
+    "rejected_gain": ("Rejected replies", "nats per reply that they have gained over the reference"),
     "loss": ("Loss", ""),
     "grad_norm": ("Gradient norm", "before clipping"),
     "clip_share": ("Clipped share", "of tokens"),
@@ -44,6 +48,7 @@ NAMED = {
 }
 EPISODES = ("turns", "turns_cut_off", "out_of_turns", "out_of_context", "calls", "failed_calls", "failed_searches")
 POLICY = ("length", "cut_off", *EPISODES, "entropy", "kl", "drift", "ratio_far", "mismatch_far")
+PAIRS = ("preferred", "margin", "chosen_gain", "rejected_gain")
 LINES = 6  # of a panel of pairs: more could not be told apart
 TOGETHER = {
     "conflict/": ("Conflict of terms", "of the pairs of replies that two terms tell apart, how many they order differently"),
@@ -115,7 +120,7 @@ def sections(rows: list[Row]) -> list[Row]:
     sections_of_panels: list[tuple[str, list[Row | None]]] = [
         (
             "Learning",
-            [_accuracy(rows), _proxy(rows), reward, _groups(rows), *eval_panels],
+            [_accuracy(rows), _proxy(rows), reward, _groups(rows), *(_single(rows, k, *NAMED[k]) for k in PAIRS), *eval_panels],
         ),
         ("Reward terms", [*(_term(rows, t, rising.get(t, [])) for t in terms), *_together(rows)]),
         ("Policy", [_single(rows, k, *NAMED[k]) for k in POLICY]),
