@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
 
 PEFT = "base_model.model."
 """Before the names of a model's weights in a PeftModel."""
+BELOW = re.compile(r"\.(base_layer\.)+")
+"""Within the names of weights that have adapters."""
 
 
 @torch.no_grad()
@@ -64,22 +69,37 @@ def with_adapters(model: Any, rank: int) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         try:
-            # of a model without numbers, neither do adapters get any
-            return get_peft_model(model, config, low_cpu_mem_usage=model.device.type == "meta")
+            with _quiet():
+                # of a model without numbers, neither do adapters get any
+                return get_peft_model(model, config, low_cpu_mem_usage=model.device.type == "meta")
         except ValueError as e:
             raise RewardlabError(f"{type(model).__name__} cannot have LoRA on all linear layers: {e}") from e
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A context without warnings of peft of which nothing follows for who trains."""
+    with warnings.catch_warnings():
+        # it looks for tables of experts among modules, and says of those that it adapts that they are not there
+        warnings.filterwarnings("ignore", message="The following (rank|alpha)_pattern keys")
+        # it asks transformers by an older name, and sets what it says of GPT-2's layers by itself
+        warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
+        warnings.filterwarnings("ignore", message="fan_in_fan_out is set to False")
+        yield
+
+
 def with_saved_adapter(model: Any, folder: Path, trains: bool) -> Any:
     """The model with the adapter in a folder: a PeftModel if it trains, else merged into the weights."""
-    if extras := beyond_lora(config_of(folder)):
+    # tables of experts, which peft names apart, have matrices A and B as others do
+    if extras := beyond_lora(config_of(folder) | {"target_parameters": None}):
         raise RewardlabError(f"the adapter {folder} is more than LoRA on weights ({extras}); merge it with peft and use that")
     try:
         from peft import PeftModel
     except ImportError as e:
         raise RewardlabError("LoRA needs peft: pip install 'rewardlab[lora]'") from e
     try:
-        whole = PeftModel.from_pretrained(model, str(folder), is_trainable=trains)
+        with _quiet():
+            whole = PeftModel.from_pretrained(model, str(folder), is_trainable=trains)
     except (RuntimeError, ValueError) as e:
         raise RewardlabError(f"{folder} does not fit its base model: {(str(e).splitlines() or [''])[-1].strip()}") from e
     # log-probs are computed from the head's own matrix; and a matrix that is tied to the head cannot be merged without it
@@ -114,10 +134,9 @@ def checkpoint_weights(whole: Any, model: Any) -> Iterator[tuple[str, Tensor]]:
 
     if getattr(model, "is_loaded_in_4bit", False):
         raise RewardlabError("the weights below the adapters are in 4 bits (nf4:), which nothing else here can take over")
+    # several tables of one module have adapters within adapters
     state = {
-        name.removeprefix(PEFT).replace(".base_layer.", "."): tensor
-        for name, tensor in whole.state_dict().items()
-        if ".lora_" not in name
+        BELOW.sub(".", name.removeprefix(PEFT)): tensor for name, tensor in whole.state_dict().items() if ".lora_" not in name
     }
     # transformers may hold several matrices of a checkpoint in one
     yield from revert_weight_conversion(model, state).items()
@@ -141,7 +160,9 @@ def for_sampling(model: Any, dtype: torch.dtype) -> Any:
     for p in (p for m in modules if isinstance(m, nn.Linear | Conv1D) for p in m.parameters(recurse=False)):
         # an embedding tied to the head is looked up in float32; only the head gets a cast copy, below
         if id(p) not in embeddings:
-            weights[id(p)] = nn.Parameter(merged.get(id(p), p).to(dtype), requires_grad=False)
+            weights[id(p)] = nn.Parameter(merged.pop(id(p), p).to(dtype), requires_grad=False)
+    # of modules of other kinds (tables of experts, what chooses among these), which compute in the format that they are kept in
+    weights |= {place: nn.Parameter(sum_, requires_grad=False) for place, sum_ in merged.items()}
     # deepcopy's memo: each weight maps to itself or to its cast version, so nothing else is copied
     copied = copy.deepcopy(model, weights).unload()
     head = copied.get_output_embeddings()
@@ -150,14 +171,31 @@ def for_sampling(model: Any, dtype: torch.dtype) -> Any:
     return copied
 
 
+def tables(model: Any) -> list[Tensor]:
+    """The weights below adapters that are of no linear layer: tables of experts, and what chooses among these."""
+    return [weight for layer, weight in _below(model.modules()) if not isinstance(layer.get_base_layer(), _linear())]
+
+
 def _merged(modules: list[nn.Module]) -> dict[int, Tensor]:
     """id(weight) to the weight with its adapters added, for each weight that has some."""
+    return {
+        id(weight): weight + sum(layer.get_delta_weight(name) for name in layer.active_adapters)
+        for layer, weight in _below(modules)
+    }
+
+
+def _below(modules: Iterable[nn.Module]) -> Iterator[tuple[Any, Tensor]]:
+    """The adapters among modules, each with the weight below it."""
     from peft.tuners.lora import LoraLayer
 
-    weights = {}
     for module in modules:
         if isinstance(module, LoraLayer):
             layer: Any = module
-            weight = layer.get_base_layer().weight
-            weights[id(weight)] = weight + sum(layer.get_delta_weight(name) for name in layer.active_adapters)
-    return weights
+            # several tables of one module have adapters one within the other, which name the table
+            yield layer, getattr(layer.get_base_layer(), getattr(layer, "parameter_name", "weight"))
+
+
+def _linear() -> tuple[type[nn.Module], ...]:
+    from transformers.pytorch_utils import Conv1D
+
+    return nn.Linear, Conv1D

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from rewardlab.policies.hf.adapters import adapted
+from rewardlab.policies.hf.adapters import adapted, tables
 from rewardlab.policies.hf.model import cached_numbers, layer_matrices, reading_bytes, vocabulary
 from rewardlab.policies.room import LOGIT_BYTES, fitting_rows, sampling_cost
 
@@ -43,8 +43,10 @@ class Sizes:
         merged = sampling and adapted(self.whole)
         copied = sum(w.numel() for w in matrices if merged or w.dtype != self.dtype)
         # a layer that is computed again is cast again
-        kept = copied // self.depth if self.recomputes and not sampling else copied
-        return size * (kept + (head.numel() if head.dtype != self.dtype else 0))
+        parts = self.depth if self.recomputes and not sampling else 1
+        # tables of experts have adapters added to them in the format that they are kept in, in every pass
+        added = sum(w.numel() * w.element_size() for w in tables(self.whole)) if adapted(self.whole) else 0
+        return size * (copied // parts + (head.numel() if head.dtype != self.dtype else 0)) + added // parts
 
     def rows_at_once(self, rows: int, prompt: int, reply: int, free: int) -> int:
         """How many of so many rows are sampled together, at most, where so many bytes are free."""
