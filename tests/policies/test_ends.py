@@ -160,7 +160,29 @@ def test_a_file_that_names_no_end_changes_nothing(text, tokenizer, tmp_path):
     assert LlamaPolicy.load(tmp_path, "cpu", "float32").ends == made.ends
 
 
-def test_nothing_is_written_that_the_tokenizer_says_itself(tokenizer, tmp_path):
-    policy_of(tokenizer("qwen")).save(tmp_path)
+@pytest.mark.parametrize("run_by", [LlamaPolicy, HFPolicy])
+@pytest.mark.parametrize("kind", ["qwen", "gemma", "mistral"])
+def test_transformers_ends_a_saved_models_replies_where_they_ended_in_training(kind, run_by, tokenizer, tmp_path):
+    """Of base models config.json names the end of the sequence alone."""
+    policy_of(tokenizer(kind)).save(tmp_path / "a")
+    (tmp_path / "a" / "generation_config.json").unlink()
+    policy = run_by.load(tmp_path / "a", "cpu", "float32")
+    policy.save(tmp_path / "b")
+    said = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "b").generation_config.eos_token_id
+    assert {*(said if isinstance(said, list) else [said])} == policy.ends
+    assert tokenizer(kind).convert_tokens_to_ids(KINDS[kind][2]) in policy.ends
+
+
+@pytest.mark.parametrize("run_by", [LlamaPolicy, HFPolicy])
+def test_what_a_checkpoint_says_of_generation_goes_with_what_is_trained(run_by, tokenizer, tmp_path):
+    policy_of(tokenizer("qwen")).save(tmp_path / "a")
+    own = {"temperature": 0.6, "top_p": 0.95, "do_sample": True, "pad_token_id": 3, "eos_token_id": [5, 6]}
+    (tmp_path / "a" / "generation_config.json").write_text(json.dumps(own))
+    run_by.load(tmp_path / "a", "cpu", "float32").copy("reference").save(tmp_path / "b")
+    said = json.loads((tmp_path / "b" / "generation_config.json").read_text())
+    assert {k: said[k] for k in own} == own | {"eos_token_id": sorted({5, 6, *end_ids(tokenizer("qwen"))})}
+
+
+def test_a_scorer_generates_nothing(tokenizer, tmp_path):
+    policy_of(tokenizer("qwen")).copy("critic", value_head=True).save(tmp_path)
     assert not (tmp_path / "generation_config.json").exists()
-    assert json.loads((tmp_path / "config.json").read_text())["vocab_size"] == len(tokenizer("qwen"))

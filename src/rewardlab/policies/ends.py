@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,30 @@ def turn_end(tokenizer: Any) -> int | None:
     return tokenizer.eos_token_id if closing is None else tokenizer.convert_tokens_to_ids(closing)
 
 
+def generation_of(folder: Path | str) -> dict[str, Any]:
+    """The contents of a checkpoint's own generation_config.json; empty where it has none that can be read."""
+    try:
+        held = json.loads((Path(folder) / GENERATION).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
 def generation_ends(folder: Path | str) -> list[int]:
     """The ids that end a reply by the checkpoint's own generation_config.json."""
-    try:
-        ids = json.loads((Path(folder) / GENERATION).read_text("utf-8")).get("eos_token_id")
-    except (OSError, ValueError, AttributeError):
-        return []
+    ids = generation_of(folder).get("eos_token_id")
     return [i for i in (ids if isinstance(ids, list) else [ids]) if isinstance(i, int)]
+
+
+def write_generation(folder: Path, kept: Mapping[str, Any], tokenizer: Any, ends: Collection[int]) -> None:
+    """Write a checkpoint's generation_config.json: what it said before it was trained, with all tokens that end a reply.
+
+    kept: what it said.  A model that has learnt to end its replies by the token of its chat template would otherwise be read on by
+    transformers and vLLM: config.json of a base model names the end of the sequence alone.
+    """
+    own = {name: i for name in ("bos_token_id", "pad_token_id") if (i := getattr(tokenizer, name, None)) is not None}
+    # transformers writes this of a configuration that nobody has written
+    said = {name: value for name, value in {**own, **generation_of(folder), **kept}.items() if name != "_from_model_config"}
+    ids = sorted(ends)
+    document = said | {"eos_token_id": ids if len(ids) > 1 else ids[0]}
+    (folder / GENERATION).write_text(json.dumps(document, indent=2) + "\n", "utf-8")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from rewardlab.core import Message, Policy, Sampling, TokenCount, Trajectory, Tu
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
-from rewardlab.policies.ends import GENERATION, end_ids, generation_ends, turn_end
+from rewardlab.policies.ends import end_ids, generation_ends, generation_of, turn_end, write_generation
 from rewardlab.policies.head import at_temperature, divergences, gradient_products, likeliest, nucleus_logprobs
 from rewardlab.policies.joint import Joins
 from rewardlab.policies.kept import Kept, most_bytes
@@ -41,6 +41,8 @@ class TextPolicy(HasLayers, Joins):
     """What the weights below adapters were loaded from; None where nothing on disk holds them."""
     loaded_dtype = "float32"
     """Number format of the checkpoint that the policy was loaded from: an exported one has it too."""
+    generation: Mapping[str, Any] = MappingProxyType({})
+    """The checkpoint's own generation_config.json, for whoever samples from it elsewhere; here it decides nothing but `ends`."""
     packed = False
     """Whether the matrices of the layers are kept in 4 bits."""
     shares_prompts = False
@@ -255,15 +257,21 @@ class TextPolicy(HasLayers, Joins):
         return self.tokenizer.batch_decode([[i] for i in range(len(self.tokenizer))])
 
     def stop_as_in(self, folder: Path | str) -> None:
-        """End replies also where the checkpoint in a folder says that they end."""
+        """End replies also where the checkpoint in a folder says that they end, and keep what it says of generation."""
         self.ends |= set(generation_ends(folder))
+        self.generation = generation_of(folder)
+
+    def _as_loaded(self, other: Any) -> None:
+        """Take over what the policy that this one is a copy of was loaded with."""
+        self.base, self.loaded_dtype = other.base, other.loaded_dtype
+        self.ends, self.generation = other.ends, other.generation
 
     def save_tokenizer(self, folder: Path) -> None:
-        """Write the tokenizer, and which tokens end a reply where it does not say so itself."""
+        """Write the tokenizer, and how replies are generated, with the tokens that end one."""
         self.tokenizer.save_pretrained(folder)
-        file = folder / GENERATION
-        if self.ends > set(end_ids(self.tokenizer)) and not file.exists():
-            file.write_text(json.dumps({"eos_token_id": sorted(self.ends)}), "utf-8")
+        # what scores generates nothing: there the file tells where replies end, if the tokenizer does not
+        if not self.has_value_head or self.ends > set(end_ids(self.tokenizer)):
+            write_generation(folder, self.generation, self.tokenizer, self.ends)
 
     def check_fits(self, trajectory: Trajectory, max_new: int) -> None:
         """Refuse a prompt that leaves no room for the reply."""

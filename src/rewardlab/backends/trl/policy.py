@@ -31,7 +31,7 @@ class TRLPolicy(HFPolicy):
     def of(cls, policy: HFPolicy, device: torch.device, dtype: torch.dtype) -> TRLPolicy:
         """The same model, on this device."""
         same = cls(policy.whole, policy.tokenizer, device, dtype)
-        same.base, same.loaded_dtype, same.ends = policy.base, policy.loaded_dtype, policy.ends
+        same._as_loaded(policy)
         return same
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:

@@ -101,8 +101,8 @@ class HFPolicy(Generating):
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
         copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
         copied.attributes = self.attributes
-        copied.base, copied.loaded_dtype, copied.ends, copied.packed = self.base, self.loaded_dtype, self.ends, self.packed
-        copied.recomputes = self.recomputes
+        copied._as_loaded(self)
+        copied.packed, copied.recomputes = self.packed, self.recomputes
         return copied
 
     def rate(self, attributes: Attributes) -> HFPolicy:

@@ -47,7 +47,8 @@ class ShardedPolicy(HFPolicy):
         """policy: on the CPU, and the same in all processes; it is used up. Raises RewardlabError if it cannot be divided."""
         check(policy)
         super().__init__(policy.model, policy.tokenizer, torch.device("cpu"), dtype, name)
-        self.device, self.loaded_dtype, self.ends = device, policy.loaded_dtype, policy.ends
+        self._as_loaded(policy)
+        self.device = device
         self._kind = type(self.model)
         _divide(self.model, device, dtype)
         # what the hooks of the divided model take for its forward pass
@@ -64,7 +65,7 @@ class ShardedPolicy(HFPolicy):
         copied = self._kind(self.model.config)
         copied.load_state_dict({k: v.cpu() for k, v in self.state().items()}, strict=False)
         plain = HFPolicy(copied, self.tokenizer, torch.device("cpu"), self.dtype, name)
-        plain.loaded_dtype, plain.ends = self.loaded_dtype, self.ends
+        plain._as_loaded(self)
         divided = ShardedPolicy(plain, self.device, self.dtype, name)
         divided.recomputes = self.recomputes
         return divided

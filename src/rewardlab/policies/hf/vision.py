@@ -70,7 +70,8 @@ class VisionPolicy(HFPolicy):
         copied = super().copy(name, value_head)
         seeing = VisionPolicy(copied.whole, self.tokenizer, self.device, self.dtype, name, copied.value_head)
         seeing.attributes = copied.attributes
-        seeing.ends, seeing.mean, seeing.std, seeing.told = self.ends, self.mean, self.std, self.told
+        seeing._as_loaded(self)
+        seeing.mean, seeing.std, seeing.told = self.mean, self.std, self.told
         seeing.recomputes = self.recomputes
         return seeing
 

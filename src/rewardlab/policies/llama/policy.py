@@ -104,7 +104,7 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
             # zeros: a new critic predicts 0 everywhere instead of noise
             model.value_head = torch.nn.Parameter(torch.zeros(1, model.shape.hidden, device=self.device))
         copied = LlamaPolicy(model, self.tokenizer, self.device, self.dtype, name)
-        copied.base, copied.loaded_dtype, copied.ends = self.base, self.loaded_dtype, self.ends
+        copied._as_loaded(self)
         copied.recomputes = self.recomputes
         return copied
 
