@@ -137,3 +137,8 @@ def test_what_follows_replies_is_remembered_for_some_turns_alone(monkeypatch):
 def test_nothing_is_read_and_written_of_no_rows():
     policy = untrained()
     assert policy.read([], []) == policy.write([], []) == []
+
+
+def test_messages_that_a_template_refuses_are_told(tokenizer):
+    with pytest.raises(RewardlabError, match=r"chat template refuses the messages \(system, user\): roles must alternate"):
+        rendered(tokenizer(STRICT), (Message("system", "Be brief."), Message("user", "Hi")))

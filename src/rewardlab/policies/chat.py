@@ -38,14 +38,7 @@ def rendered(tokenizer: Any, messages: Sequence[Message]) -> str:
     turns = [{"role": m.role, "content": text} for m in _accepted(tokenizer, said) for text in m.results or (m.text,)]
     # templates ask whether there are tools, which an empty list would answer differently
     given = {"tools": schemas} if theirs else {}
-    # a template is compiled by jinja2, which only those who have one need
-    from jinja2 import TemplateError
-
-    try:
-        return written(tokenizer, turns, add_generation_prompt=True, **given)
-    except TemplateError as e:
-        roles = ", ".join(turn["role"] for turn in turns)
-        raise RewardlabError(f"the model's chat template refuses messages of {roles}: {e}") from e
+    return written(tokenizer, turns, add_generation_prompt=True, **given)
 
 
 def _check_roles(messages: Sequence[Message]) -> None:
@@ -72,11 +65,18 @@ def _accepted(tokenizer: Any, messages: Sequence[Message]) -> list[Message]:
 
 
 def written(tokenizer: Any, turns: Sequence[Mapping[str, str]], **given: Any) -> str:
-    """Turns of role and content by the chat template. Some models that see have one that writes a list of parts, and no text."""
+    """Turns of role and content by the chat template. Some models that see have one that writes a list of parts, and no text.
+
+    Raises RewardlabError for what the template does not write: Gemma's knows no system message, others no roles in another order.
+    """
+    said: list[dict[str, Any]] = [dict(turn) for turn in turns]
     if not _shows(_Asked(tokenizer), "texts"):
-        parts = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
-        return tokenizer.apply_chat_template(parts, tokenize=False, **given)
-    return tokenizer.apply_chat_template(list(turns), tokenize=False, **given)
+        said = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in said]
+    try:
+        return tokenizer.apply_chat_template(said, tokenize=False, **given)
+    except Exception as problem:
+        roles = ", ".join(str(turn["role"]) for turn in turns)
+        raise RewardlabError(f"the model's chat template refuses the messages ({roles}): {problem}") from problem
 
 
 def dialogue(tokenizer: Any, messages: Sequence[Message]) -> str:

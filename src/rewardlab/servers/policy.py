@@ -104,13 +104,7 @@ class PolicyServer:
     def _chat_rows(self, asked: Chat) -> list[Trajectory]:
         messages = self.calls.messages(asked.messages, asked.schemas)
         begun = messages.pop().text if asked.continue_final_message and messages[-1].role == "assistant" else ""
-        try:
-            (row,) = self.policy.read([Trajectory(Problem(tuple(messages)))], [tuple(messages)])
-        except RewardlabError:
-            raise
-        except Exception as problem:
-            # templates refuse what they do not know, such as roles in another order
-            raise bad(f"the model's chat template refuses the messages: {problem}", "messages") from None
+        (row,) = self.policy.read([Trajectory(Problem(tuple(messages)))], [tuple(messages)])
         if begun:
             row = row.plus(Turn(None, self._ids(begun, special=False), text=begun))
         return [row] * (asked.n or 1)
