@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 from dataclasses import dataclass
 
 import numpy as np
@@ -247,6 +248,22 @@ def test_errors_of_the_system_are_said_with_what_to_do_and_others_pass():
             raise Exception("No space left on device (os error 28)")  # as safetensors does, without a number
     with pytest.raises(ZeroDivisionError), files.disk_errors("runs/x"):
         raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        OSError(errno.ENOSPC, "No space left on device"), Exception("No space left on device (os error 28)"),
+        shutil.Error([("a", "b", "[Errno 28] No space left on device: 'a' -> 'b'")]),
+    ],
+)  # fmt: skip
+def test_a_folder_for_which_the_disk_is_too_small_is_told_in_words(problem, tmp_path):
+    with pytest.raises(RewardlabError, match=r"cannot write .*model: the disk is full; free some space"):  # noqa: SIM117
+        with files.new_folder(tmp_path / "model"):
+            raise problem
+    with pytest.raises(FileNotFoundError), files.new_folder(tmp_path / "model"):
+        (tmp_path / "nothing").read_text()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("n", "text"), [(512, "512 B"), (2048, "2.0 KiB"), (3.5 * 2**20, "3.5 MiB"), (5000 * 2**30, "5000.0 GiB")])

@@ -108,7 +108,10 @@ def _is_object(file: Path, key: str) -> bool:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder to fill, then rename it to `path`. On any error the temporary folder is removed."""
+    """Yield a temporary folder to fill, then rename it to `path`. On any error the temporary folder is removed.
+
+    Raises RewardlabError where the disk is full.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -131,6 +134,11 @@ def new_folder(path: Path) -> Iterator[Path]:
             os.replace(temporary, path)
         # the rename itself is an entry of the parent folder
         _sync(path.parent)
+    except Exception as e:
+        # other errors may be of what is read to fill it, and say so themselves
+        if reason := full_of(e):
+            raise RewardlabError(f"cannot write {path}: {reason}") from e
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -178,11 +186,17 @@ def disk_errors(path: Path | str) -> Iterator[None]:
 def reason_of(problem: Exception) -> str | None:
     """What an error of the system means, in words; None for an error of another kind."""
     number = getattr(problem, "errno", None)
+    return full_of(problem) or (WRONG_PATH.get(number) if number else None)
+
+
+def full_of(problem: Exception) -> str | None:
+    """The same of an error that says that there is no room."""
+    number = getattr(problem, "errno", None)
     for full, reason in FULL.items():
-        # safetensors and tokenizers (written in Rust) raise errors without errno; the number is in their text alone
-        if number == full or f"(os error {full})" in str(problem):
+        # safetensors and tokenizers (written in Rust) raise errors without errno, as shutil does for many files: their text has it
+        if number == full or f"(os error {full})" in str(problem) or f"[Errno {full}]" in str(problem):
             return reason
-    return WRONG_PATH.get(number) if number else None
+    return None
 
 
 def size(n: float) -> str:
