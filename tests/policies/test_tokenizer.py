@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
 import sys
 
 import pytest
+import torch
+from tokenizers import processors
 from transformers import AutoTokenizer
 
+from rewardlab.core import Message, Trajectory, ask
 from rewardlab.models.embedded import untrained
-from rewardlab.policies.tokenizer import read_tokenizer
+from rewardlab.policies.llama.model import Llama
+from rewardlab.policies.llama.policy import LlamaPolicy
+from rewardlab.policies.tokenizer import encoded, read_tokenizer
+
+SMALL = {
+    "model_type": "llama", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24,
+    "max_position_embeddings": 64,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +62,38 @@ def test_a_process_that_reads_it_imports_no_compiler(saved):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code, str(saved)], capture_output=True, text=True, env=env, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.fixture
+def closing(words):
+    """A tokenizer without a chat template that puts <s> before what it reads, and </s> after it."""
+    made = copy.deepcopy(words)
+    made.add_special_tokens({"bos_token": "<s>", "eos_token": "</s>"})
+    made.chat_template = None
+    ids = [(token, made.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
+    made._tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ids)
+    return made
+
+
+def test_a_conversation_begins_once_and_is_not_closed_before_its_reply(closing):
+    begin, end = closing.convert_tokens_to_ids(["<s>", "</s>"])
+    assert closing("2 + 2")["input_ids"][0] == begin  # else this tests nothing
+    assert closing("2 + 2")["input_ids"][-1] == end
+    model = Llama(SMALL | {"vocab_size": len(closing)})
+    policy = LlamaPolicy(model, closing, torch.device("cpu"), torch.float32)
+    problem = ask("2 + 2 = ?")
+    (row,) = policy.read([Trajectory(problem)], [problem.prompt])
+    plain = closing("2 + 2 = ?\n", add_special_tokens=False)["input_ids"]
+    assert row.ids.tolist() == [begin, *plain]
+    assert policy.prompt_lengths([problem.prompt]) == [1 + len(plain)]
+    (row,) = policy.read(policy.write([row], ["4"]), [[Message("user", "and 3 + 3?")]])
+    said = row.ids.tolist()
+    assert said.count(begin) == 1
+    # of the reply alone
+    assert said.count(end) == 1
+    assert closing.decode(said) == "<s>2 + 2 = ?\n4</s>\nand 3 + 3?\n"
+
+
+def test_an_end_that_stands_in_the_text_stays(closing):
+    assert encoded(closing, ["2</s>"])[0][-1] == closing.eos_token_id
+    assert encoded(closing, []) == []

@@ -8,6 +8,7 @@ from typing import Any, cast
 from rewardlab.core import Message
 from rewardlab.policies.chat import since_reply
 from rewardlab.policies.ends import turn_end
+from rewardlab.policies.tokenizer import encoded
 
 
 def as_trained(words: Any, prompt: Sequence[Message], reply: str, after: Sequence[Message] = ()) -> list[int]:
@@ -19,8 +20,10 @@ def as_trained(words: Any, prompt: Sequence[Message], reply: str, after: Sequenc
     else:
         text = "".join(f"{m.text}\n" for m in prompt)
     # each piece alone: together, a token might reach over from one to the next
-    ids = [*_ids(words, text), *words(reply, add_special_tokens=False, verbose=False)["input_ids"], end]
-    return [*ids, *_ids(words, since_reply(words, after, words.convert_ids_to_tokens(end), True))] if after else ids
+    ids = [*encoded(words, [text])[0], *words(reply, add_special_tokens=False, verbose=False)["input_ids"], end]
+    if not after:
+        return ids
+    return [*ids, *encoded(words, [since_reply(words, after, words.convert_ids_to_tokens(end), True)], begins=False)[0]]
 
 
 def by_template(words: Any, prompt: Sequence[Message], reply: str, after: Sequence[Message] = ()) -> list[int]:

@@ -23,6 +23,7 @@ from rewardlab.policies.head import at_temperature, divergences, gradient_produc
 from rewardlab.policies.joint import Joins
 from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.layers import HasLayers
+from rewardlab.policies.tokenizer import encoded
 from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
 
@@ -110,13 +111,7 @@ class TextPolicy(HasLayers, Joins):
 
     def prompt_lengths(self, prompts: Sequence[tuple[Message, ...]]) -> list[int]:
         """The tokens of each prompt through the chat template, in one call of the tokenizer."""
-        # a tokenizer refuses an empty list
-        if not prompts:
-            return []
-        texts = [self._render(p) for p in prompts]
-        # not verbose: transformers warns of texts longer than the context, which is what is being found out
-        encoded = self.tokenizer(texts, add_special_tokens=not self.tokenizer.chat_template, verbose=False)
-        return [len(ids) for ids in encoded["input_ids"]]
+        return [len(ids) for ids in encoded(self.tokenizer, [self._render(p) for p in prompts])]
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text alone."""
@@ -141,24 +136,24 @@ class TextPolicy(HasLayers, Joins):
     def _write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         end = [self._end]
         # a batched call: the tokenizer is several times faster than row by row
-        encoded = self.tokenizer(list(replies), add_special_tokens=False, verbose=False)["input_ids"]
+        rows = self.tokenizer(list(replies), add_special_tokens=False, verbose=False)["input_ids"]
         return [
             t.plus(Turn(self.name, np.asarray(ids + end, np.int64), text=text), "end")
-            for t, ids, text in zip(trajectories, encoded, replies, strict=True)
+            for t, ids, text in zip(trajectories, rows, replies, strict=True)
         ]
 
     def _ids_of(self, trajectory: Trajectory, new: tuple[Message, ...]) -> np.ndarray:
         if any(m.images for m in new):
             raise RewardlabError("this policy is text-only and the prompt holds images; use a vision-language model")
         if not trajectory.turns:
-            return np.asarray(self._encode(self._render(new)), np.int64)
+            return np.asarray(encoded(self.tokenizer, [self._render(new)])[0], np.int64)
         ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
         # the same messages follow many replies (a group, a tool's prompt): they are rendered and tokenised once
         # whether the reply wrote its own end token changes what follows, and what it is paid does not
         key = (*((m.role, m.text, m.tools, m.results) for m in new), bool(ended))
         if key not in self._between:
             end = self.tokenizer.convert_ids_to_tokens(self._end)
-            self._between[key] = self._encode(since_reply(self.tokenizer, new, end, bool(ended)))
+            (self._between[key],) = encoded(self.tokenizer, [since_reply(self.tokenizer, new, end, bool(ended))], begins=False)
             # what a search finds or a game shows differs from turn to turn: a long run would keep all of it
             if len(self._between) > REMEMBERED:
                 self._between.popitem(last=False)
@@ -166,11 +161,6 @@ class TextPolicy(HasLayers, Joins):
 
     def _render(self, messages: tuple[Message, ...]) -> str:
         return dialogue(self.tokenizer, messages)
-
-    def _encode(self, text: str) -> list[int]:
-        # a chat template writes the special tokens itself
-        # not verbose: transformers warns of texts longer than what the tokenizer's own file says, which is not the model's context
-        return self.tokenizer(text, add_special_tokens=not self.tokenizer.chat_template, verbose=False)["input_ids"]
 
     def sampling_bytes(self, rows: int, prompt: int, reply: int) -> dict[str, int]:
         """The bytes that sampling so many rows at a time takes, of at most so many tokens, by what they are for."""
