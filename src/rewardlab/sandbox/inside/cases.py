@@ -1,8 +1,8 @@
 """Source of tests, split into cases.
 
-A case is an `assert`, in the tests themselves or in their function `check`, a call of one of their functions that asserts, or a
-`try` around an `assert`. Each is put into `with CASE(number):`, which records its result and continues. A case within a loop
-passes if it passes each time.
+A case is an `assert`, in the tests themselves or in their function `check`, a call of one of their functions that asserts or calls
+another that does, or a `try` around an `assert`. Each is put into `with CASE(number):`, which records its result and continues. A
+case within a loop passes if it passes each time. Any other `assert` notes that it was reached.
 """
 
 from __future__ import annotations
@@ -11,16 +11,21 @@ import ast
 import builtins
 from typing import NamedTuple
 
-CASE, CANDIDATE, CHECK = "__case__", "__candidate__", "check"
+from . import frameworks
+
+CASE, CANDIDATE, CHECK, REACHED = "__case__", "__candidate__", "check", "__reached__"
 SHOWN = 200
 DOES_NOT_HOLD = "does not hold"
 """How the reason of a case begins whose assertion failed, unlike one that an error of the program ended."""
 
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 class Tests(NamedTuple):
     """tree: the tests, cases marked.  cases: the source of each.  names: those that the tests use and do not define.
 
-    complete: whether each assertion is in a case.
+    complete: whether each `raise` is in a case, so that tests which reached no assertion tested nothing.
     """
 
     tree: ast.Module
@@ -38,40 +43,84 @@ def split(source: str, entry_point: str = "") -> Tests:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         raise NoTests(f"the tests cannot be read: {type(problem).__name__}: {problem}") from None
+    made = frameworks.plain(tree)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    helpers = {name for name, node in functions.items() if name != CHECK and _asserts(node)}
+    helpers, asserting = _helpers(functions, made)
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     # as pytest does, test functions that nothing calls are called
-    tree.body += [_call(name) for name in functions if name.startswith("test") and name in helpers - called]
+    own = [name for name in functions if name.startswith("test") and name in helpers - called]
+    tree.body += [_call(name) for name in own]
     if CHECK in functions and CHECK not in called:
         if not entry_point:
             raise NoTests("the tests define check(), and no entry_point names the function to check")
         tree.body.append(_call(CHECK, CANDIDATE))
-    if not _asserts(tree):
+    if not made and not _asserts(tree):
         raise NoTests("the tests assert nothing")
-    marker = _Marker(helpers, source)
+    _check_callable(functions, helpers, own)
+    _check_reached(tree, made)
+    marker = _Marker(helpers, asserting, source)
     tree.body = marker.block(tree.body)
     if CHECK in functions:
         functions[CHECK].body = marker.block(functions[CHECK].body)
-    names = sorted(_used(tree) - _defined(tree) - {CASE, CANDIDATE})
-    assertions_in_helpers = sum(_assertions(functions[name]) for name in helpers)
-    # an assertion outside all cases ends the tests at once, without a case to record it
-    complete = _assertions(tree) == marker.assertions + assertions_in_helpers
+    _Noting().visit(tree)
+    names = sorted(_used(tree) - _defined(tree) - {CASE, CANDIDATE, REACHED})
+    raised_in_helpers = sum(_raises(functions[name]) for name in helpers)
+    complete = _raises(tree) == marker.raises + raised_in_helpers
     return Tests(ast.fix_missing_locations(tree), marker.cases, names, complete)
 
 
+def _helpers(functions: dict[str, Function], made: set[str]) -> tuple[set[str], set[str]]:
+    """The functions whose calls are cases, and of these those that assert, or call one that does: others only raise."""
+    asserting = {name for name, node in functions.items() if name in made or _has(node, ast.Assert)}
+    while more := {name for name, node in functions.items() if name not in asserting and _calls(node, asserting)}:
+        asserting |= more
+    raising = {name for name, node in functions.items() if _has(node, ast.Raise)}
+    return (asserting | raising) - {CHECK}, asserting - {CHECK}
+
+
+def _check_callable(functions: dict[str, Function], helpers: set[str], own: list[str]) -> None:
+    """Raise NoTests for tests that a call alone does not run: their assertions would never be reached."""
+    for name in helpers:
+        node = functions[name]
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise NoTests(f"the test {name}() is asynchronous, and a program is called from another process")
+        if _yields(node):
+            raise NoTests(f"the test {name}() yields, so that a call does not run it")
+    for name in own:
+        args = functions[name].args
+        needed = args.posonlyargs + args.args
+        if needed := needed[: len(needed) - len(args.defaults)]:
+            raise NoTests(f"the test {name}() takes {needed[0].arg!r}, and nothing says what that is: fixtures are not read")
+
+
+def _check_reached(tree: ast.Module, made: set[str]) -> None:
+    """Raise NoTests where the tests assert in functions and classes alone that nothing ever uses."""
+    scopes = {node.name: node for node in tree.body if isinstance(node, Function | ast.ClassDef)}
+    waiting: list[ast.AST] = [node for node in tree.body if not isinstance(node, Function | ast.ClassDef)]
+    found: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & scopes.keys() - found
+        if _asserts(node) or names & made:
+            return
+        found |= names
+        waiting += [scopes[name] for name in names]
+    unused = next((name for name, node in scopes.items() if _asserts(node)), "")
+    raise NoTests(f"nothing calls {unused}, where the tests assert")
+
+
 class _Marker:
-    def __init__(self, helpers: set[str], source: str):
-        self.helpers, self.lines = helpers, source.splitlines()
+    def __init__(self, helpers: set[str], asserting: set[str], source: str):
+        self.helpers, self.asserting, self.lines = helpers, asserting, source.splitlines()
         self.cases: list[str] = []
-        self.assertions = 0
+        self.raises = 0
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         return [self.statement(node) for node in body]
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         if isinstance(node, ast.Assert) or self.calls_helper(node) or (isinstance(node, ast.Try | ast.Match) and _asserts(node)):
-            self.assertions += _assertions(node)
+            self.raises += _raises(node)
             number = ast.Constant(len(self.cases))
             self.cases.append(self.source(node))
             manager = ast.Call(ast.Name(CASE, ast.Load()), [number], [])
@@ -89,7 +138,23 @@ class _Marker:
 
     def calls_helper(self, node: ast.stmt) -> bool:
         call = node.value if isinstance(node, ast.Expr) else None
-        return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.helpers
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.helpers:
+            return True
+        # sys.exit(run()), and failures = run(): not the tests' own computation of what is right, which may raise
+        return isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign) and _calls(node, self.asserting)
+
+
+class _Noting(ast.NodeTransformer):
+    """Has each assertion that is no case note that it was reached."""
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        call = node.items[0].context_expr
+        is_case = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == CASE
+        return node if is_case else self.generic_visit(node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        node.test = ast.Call(ast.Name(REACHED, ast.Load()), [node.test], [])
+        return node
 
 
 def trusted(prompt: str, entry_point: str) -> ast.Module:
@@ -111,12 +176,33 @@ def _is_stub(node: ast.AST) -> bool:
     return all(isinstance(part, ast.Pass) or isinstance(getattr(part, "value", None), ast.Constant) for part in node.body)
 
 
+def _has(tree: ast.AST, *kinds: type[ast.AST]) -> bool:
+    return any(isinstance(node, kinds) for node in ast.walk(tree))
+
+
 def _asserts(tree: ast.AST) -> bool:
-    return _assertions(tree) > 0
+    return _has(tree, ast.Assert, ast.Raise)
 
 
-def _assertions(tree: ast.AST) -> int:
-    return sum(isinstance(node, ast.Assert | ast.Raise) for node in ast.walk(tree))
+def _yields(node: Function) -> bool:
+    """Whether a function is a generator; those within it are its own business."""
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        waiting += [] if isinstance(part, Function | ast.Lambda) else ast.iter_child_nodes(part)
+    return False
+
+
+def _raises(tree: ast.AST) -> int:
+    return sum(isinstance(node, ast.Raise) for node in ast.walk(tree))
+
+
+def _calls(tree: ast.AST, names: set[str]) -> bool:
+    """Whether it calls one of these functions by its name."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return any(isinstance(function, ast.Name) and function.id in names for function in calls)
 
 
 def _call(name: str, *args: str) -> ast.stmt:

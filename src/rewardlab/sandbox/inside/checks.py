@@ -32,9 +32,15 @@ class Results:
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
         self.written: set[tuple[int, bool]] = set()
+        self.reached = False
 
     def write(self, **fields: Any) -> None:
         os.write(self.descriptor, json.dumps(fields).encode() + b"\n")
+
+    def note(self, value: Any) -> Any:
+        """What an assertion outside all cases is about, noting that it was reached."""
+        self.reached = True
+        return value
 
     def case(self, number: int, passed: bool, why: str = "") -> None:
         # a case in a loop would fill the file with equal lines
@@ -128,7 +134,8 @@ def prepared(source: str, prompt: str, entry_point: str) -> Prepared:
 
 def _run(tests: Prepared, entry_point: str, link: Link, results: Results) -> str:
     """Why the program fails, beside its cases, or ""."""
-    module = types.ModuleType("tests")
+    # tests may call themselves where they are the program that runs
+    module = types.ModuleType("__main__")
     names = vars(module)
     try:
         link.load()
@@ -139,9 +146,14 @@ def _run(tests: Prepared, entry_point: str, link: Link, results: Results) -> str
     names |= link.names(sorted(needed - (set(names) - {entry_point})))
     if entry_point and entry_point not in names:
         return f"the program defines no {entry_point}"
-    names |= {cases.CASE: lambda number: Case(number, results), cases.CANDIDATE: names.get(entry_point)}
+    names |= {
+        cases.CASE: lambda number: Case(number, results),
+        cases.CANDIDATE: names.get(entry_point),
+        cases.REACHED: results.note,
+    }
     exec(tests.code, names)
-    return "" if results.written or not tests.complete else "the tests ended before they reached an assertion"
+    tested = results.written or results.reached or not tests.complete
+    return "" if tested else "the tests ended before they reached an assertion"
 
 
 def _tests_to_blame(problem: BaseException) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 
-from .cases import CASE
+from .cases import CASE, REACHED
 
 MODULES = {
     "bisect", "collections", "copy", "datetime", "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math",
@@ -34,7 +34,7 @@ def _pure(node: ast.AST, modules: dict[str, str]) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.module in MODULES and all(_harmless(node.module, alias.name) for alias in node.names)
     if isinstance(node, ast.Name):
-        return node.id not in CHANGERS and (not node.id.startswith("__") or node.id in (CASE, "__candidate__"))
+        return node.id not in CHANGERS and (not node.id.startswith("__") or node.id in (CASE, REACHED, "__candidate__"))
     if isinstance(node, ast.Attribute):
         if node.attr.startswith("_") or node.attr == "register" or not isinstance(node.ctx, ast.Load):
             return False
