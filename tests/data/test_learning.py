@@ -46,7 +46,7 @@ def recorded(folder, steps: dict[int, dict[str, list[float | None]]]):
 def test_rows_get_the_score_of_the_run_that_was_trained_on_them(tmp_path):
     rows = [{"prompt": q} for q in ("easy", "learnt", "hard", "late")] + [{"prompt": [{"role": "user", "content": "chat"}]}]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    # three problems a step: two steps are an epoch of five rows, the fifth step is of an epoch that was not finished
+    # two steps are an epoch of five rows, the fifth step is of an epoch that was not finished
     run = recorded(
         tmp_path / "run",
         {
@@ -55,7 +55,7 @@ def test_rows_get_the_score_of_the_run_that_was_trained_on_them(tmp_path):
             5: {"easy": [0, 0], "learnt": [0, 0], "hard": [1, 1]},
         },
     )  # fmt: skip
-    told = data.learning_file(tmp_path / "train.jsonl", tmp_path / "scored.jsonl", run)
+    told = data.learning_file(tmp_path / "train.jsonl", tmp_path / "scored.jsonl", run, steps_per_epoch=2)
     assert (told["rows"], told["written"], told["epochs"], told["dropped"]) == (5, 5, 2, {})
     found = {str(row["prompt"])[:6]: row for row in map(json.loads, (tmp_path / "scored.jsonl").read_text().splitlines())}
     assert [row["curve"] for row in found.values()] == [[1.0, 1.0], [0.5, 1.0], [0.0, 0.0], [1.0, 1.0], [0.5, 1.0]]
@@ -63,6 +63,27 @@ def test_rows_get_the_score_of_the_run_that_was_trained_on_them(tmp_path):
     assert [row["lim"] for row in found.values()] == pytest.approx([0.0, 0.75, -4.0, 0.0, 0.75])
     kept = data.filter_file(tmp_path / "scored.jsonl", tmp_path / "kept.jsonl", between={"lim": "0.6:"})
     assert kept["dropped"] == {"lim": 3}
+
+
+def test_an_epoch_is_as_long_as_the_rows_that_the_run_was_trained_on(tmp_path):
+    rows = [*"abc", "held out", "d", "d"]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps({"prompt": q}) + "\n" for q in rows))
+    # five of six rows are trained on, two at a time: the first epoch ends within the third step, the second with the fifth
+    steps = ["ab", "cd", "da", "db", "cd", "ab"]
+    verdicts = {"a": iter([0, 1, 1]), "b": iter([0, 0, 1]), "c": iter([1, 1]), "d": iter([0, 1, 0, 0])}
+    run = recorded(tmp_path / "run", {i: {q: [next(verdicts[q])] for q in of} for i, of in enumerate(steps, 1)})
+    told = data.learning_file(tmp_path / "train.jsonl", tmp_path / "scored.jsonl", run)
+    assert (told["epochs"], told["dropped"]) == (2, {"not seen": 1})
+    found = {row["prompt"]: row["curve"] for row in map(json.loads, (tmp_path / "scored.jsonl").read_text().splitlines())}
+    assert found == {"a": [0, 1], "b": [0, 0], "c": [1, 1], "d": [0.5, 0]}
+
+
+def test_a_run_of_less_than_an_epoch_or_of_other_rows_is_refused(tmp_path):
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps({"prompt": q}) + "\n" for q in "abcdefgh"))
+    short, other = recorded(tmp_path / "short", {1: {"a": [1], "b": [0]}}), recorded(tmp_path / "other", {1: {"x": [1], "y": [0]}})
+    for run, why in ((short, "has seen 2 of 8 rows, less than one epoch"), (other, "no reply to any of these rows")):
+        with pytest.raises(RewardlabError, match=why):
+            data.learning_file(tmp_path / "train.jsonl", tmp_path / "scored.jsonl", run)
 
 
 def test_rows_that_the_run_did_not_see_are_left_out_with_the_reason(tmp_path):

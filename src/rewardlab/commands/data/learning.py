@@ -25,7 +25,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     files(parser)
     parser.add_argument("--run", metavar="RUN", required=True, help="the folder of a run on these rows, with --record-every 1")
     parser.add_argument("--prompt-column", metavar="NAME", default="prompt", help="column of the prompts (default: prompt)")
-    shared.number_flag(parser, "steps-per-epoch", "steps of an epoch (default: rows divided by the problems of a step)")
+    shared.number_flag(parser, "steps-per-epoch", "steps of an epoch (default: as often as a row came up)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
