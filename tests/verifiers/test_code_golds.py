@@ -63,6 +63,8 @@ CALLS = [
     {"inputs": [["a", "b"]], "outputs": ["ab"], "fn_name": "add"},
     {"inputs": [[[1], [2]]], "outputs": [[1, 2]], "fn_name": "add"},
     {"inputs": [[0.1, 0.2]], "outputs": [0.3], "fn_name": "add"},
+    {"inputs": ["1\n2", "3\n4\n"], "outputs": ["3", "7"], "fn_name": "add"},
+    {"inputs": ["[1]\n[2]"], "outputs": ["[1, 2]"], "fn_name": "add"},
     {"tests": "def check(candidate):\n    assert candidate(1, 2) == 3", "entry_point": "Solution().add"},
     {"test": "def check(candidate):\n    assert candidate(1, 2) == 3", "entry_point": "add"},
     {"test_list": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"], "test_setup_code": "x = 1"},
@@ -98,6 +100,12 @@ def test_functions_of_livecodebench(columns):
         verdicts = [code().check(reply, written, **columns) for reply in (RIGHT, RIGHT.replace("[i, j]", "(i, j)"), WRONG, "x = 1")]
         assert [verdict.correct for verdict in verdicts] == [True, True, False, False], verdicts
         assert len(verdicts[0].tests) == 2
+
+
+def test_one_argument_that_is_a_list_written_as_text():
+    gold = {"fn_name": "total", "inputs": ["[1, 2, 3]", "[]"], "outputs": ["6", "0"]}
+    verdicts = [code().check(f"def total(xs): return {of}", gold) for of in ("sum(xs)", "len(xs)")]
+    assert [verdict.correct for verdict in verdicts] == [True, False], verdicts
 
 
 @pytest.mark.parametrize("entry_point", ["Solution().twoSum", "twoSum"])

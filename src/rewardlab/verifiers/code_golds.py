@@ -3,6 +3,8 @@
 Own form          {"tests", "entry_point"?, "prompt"?}, {"io": [[stdin, stdout], ...]}
 HumanEval, MBPP   {"test", "entry_point"}, {"test_list": [assert, ...], "test_setup_code"?}, a list of asserts
 APPS, TACO        {"inputs": [...], "outputs": [...], "fn_name"?}; with fn_name the inputs are lists of arguments
+verl's PRIME      the same, with fn_name inputs and outputs are texts of JSON, an argument a line (Eurus-2-RL-Data)
+KodCode           tests of pytest as text, which import the program from `solution`
 LiveCodeBench     [{"input", "output", "testtype": "stdin" or "functional"}, ...]; the function is `func_name` in `metadata`
 PrimeIntellect    {"test_cases": [{"type": "stdin_stdout" or "function_call", "fn_name"?, "input", "output"}, ...]}
 CodeContests      {"public_tests": {"input": [...], "output": [...]}, "private_tests"?, "generated_tests"?}
@@ -195,7 +197,8 @@ def _calls(cases: Sequence[Case], function: str, tolerance: float) -> str:
         raise Unusable("has inputs that are arguments, and no `fn_name` or `entry_point` names the function")
     lines = []
     for given, wanted, kind in cases:
-        if kind == "functional":
+        # a result as text is that of LiveCodeBench, whatever the kind is called: one argument a line, all in JSON
+        if kind == "functional" or (isinstance(given, str) and isinstance(wanted, str)):
             arguments, results = _parsed(given.splitlines() if isinstance(given, str) else given), _parsed([wanted])
         else:
             # APPS writes a result as it is, or as a list of it
