@@ -1,5 +1,6 @@
 """Rows in memory: filters, duplicates, pairs, mixtures and orders, each against what can be counted by hand or by brute force."""
 
+import json
 import random
 from collections import Counter
 from itertools import combinations, pairwise
@@ -8,7 +9,7 @@ import pytest
 
 from rewardlab import data
 from rewardlab.data.drops import first, staying
-from rewardlab.data.duplicates import contaminated, duplicates, jaccard, same_answers
+from rewardlab.data.duplicates import contaminated, duplicates, jaccard, same_answers, shared_ends, without_ends
 from rewardlab.data.files import write
 from rewardlab.data.filters import Bounds, broken_answers, length_within, within
 from rewardlab.data.mixing import Source, amounts, mixture
@@ -125,6 +126,48 @@ def test_equal_texts_differ_in_case_spacing_and_punctuation_alone():
     assert [drop and drop.like for drop in fates] == [None, "text 1", None, None, None, None, None, None, "text 8"]
     assert fates[1].why == "equals text 1; its answer is another: '6', not '5'"
     assert fates[8].why == "equals text 8"
+
+
+SYSTEM = "You are a careful assistant: think step by step, write your reasoning into tags, and put the final result behind them."
+ASKED = "Solve the following problem step by step, and put the final answer in a box at the end. Problem: {} Remember to box "
+ASKED += "your answer, and to write nothing after it at all."
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}],
+        lambda text: json.dumps([{"from": "System", "value": SYSTEM}, {"from": "human", "value": text}]),
+        ASKED.format,
+    ],
+    ids=["messages", "as text", "an instruction"],
+)
+def test_what_all_prompts_have_in_common_makes_none_a_duplicate(tmp_path, written):
+    asked = [*(f"What is {i} plus {i * i}?" for i in range(1, 16)), "what is 3 plus 9"]
+    tested = [f"What is {i} times {i}?" for i in range(1, 8)] + ["What is 5 plus 25?"]
+    for name, texts in (("train", asked), ("test", tested)):
+        rows = [json.dumps({"prompt": written(text), "answer": "1"}) + "\n" for text in texts]
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows))
+    told = data.dedupe_file(tmp_path / "train.jsonl", tmp_path / "out.jsonl", against=[tmp_path / "test.jsonl"])
+    assert told["dropped"] == {"in the test set": 1, "duplicate": 1}
+    dropped = [json.loads(line) for line in (tmp_path / "out.dropped.jsonl").read_text().splitlines()]
+    assert [(row["place"], row["why"].rpartition("/")[2]) for row in dropped] == [
+        ("line 5", "test.jsonl, line 8"), ("line 16", "equals line 3"),
+    ]  # fmt: skip
+    # what is not compared is told
+    assert ("box your answer" in told.get("not_compared", "")) == (written == ASKED.format)
+
+
+def test_only_what_many_texts_share_is_an_instruction():
+    many = [ASKED.format(f"What is {i}?") for i in range(20)]
+    begin, end = shared_ends(many)
+    assert (begin, end) == tuple(ASKED.split("{}"))
+    assert shared_ends([*many, "other", "another"]) == (begin, end)
+    assert shared_ends([*many, *(f"{i} is this, and nothing else" for i in range(5))]) == ("", "")
+    assert shared_ends(many[:9]) == shared_ends([f"What is {i}?" for i in range(20)]) == shared_ends([]) == ("", "")
+    assert shared_ends([f"The farmer has ten hens and eggs in a box for {i} days" for i in range(20)])[0] == ""
+    # equal texts stay equal
+    assert len({*without_ends([many[0]] * 12, *shared_ends([many[0]] * 12))} - {""}) == 1
 
 
 LONG = "a farmer has twelve hens and each of them lays two eggs on every day of the week"

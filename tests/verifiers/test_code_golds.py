@@ -102,6 +102,19 @@ def test_functions_of_livecodebench(columns):
         assert len(verdicts[0].tests) == 2
 
 
+def test_a_program_in_answer_tags_needs_no_fence():
+    gold = {"tests": "assert add(1, 2) == 3"}
+    for reply in (
+        f"<think>Add.</think><answer>\n{ADD}\n</answer>",
+        f"So:\n<answer>{ADD}</answer>",
+        f"a sum</think>\n<solution>\n{ADD}",
+    ):
+        assert code().check(reply, gold).correct, reply
+    # a program may print such tags, and a fence counts more
+    assert code().check("print('<answer>')\nprint('5</answer>')", {"io": [["", "<answer>\n5</answer>"]]}).correct
+    assert code().check(f"<answer>{SUBTRACT}</answer>\n```python\n{ADD}\n```", gold).correct
+
+
 def test_one_argument_that_is_a_list_written_as_text():
     gold = {"fn_name": "total", "inputs": ["[1, 2, 3]", "[]"], "outputs": ["6", "0"]}
     verdicts = [code().check(f"def total(xs): return {of}", gold) for of in ("sum(xs)", "len(xs)")]

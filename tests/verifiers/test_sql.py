@@ -241,6 +241,29 @@ def test_a_gold_answer_that_cannot_be_used_gives_no_verdict(answer):
     assert found.why
 
 
+@pytest.mark.parametrize(
+    ("answer", "columns", "why"),
+    [
+        (DOGS, {"db_id": "pets"}, "names no database"),
+        ({"query": DOGS, "db_id": "pets"}, {}, "names no database"),
+        (
+            {"SQL": DOGS, "database": PETS},
+            {},
+            "not {'query', 'database'}, nor a query beside a column `database`; it has SQL, database",
+        ),
+    ],
+)
+def test_a_gold_answer_says_what_it_lacks(answer, columns, why):
+    assert why in judged_by_results().check(DOGS, answer, **columns).why
+
+
+def test_a_query_in_answer_tags_needs_no_fence():
+    for reply in (f"<think>Dogs.</think><answer>{DOGS}</answer>", f"They are dogs.\n<answer>\n{DOGS};\n</answer>"):
+        assert judged_by_results().check(reply, {"query": DOGS, "database": PETS}).correct
+    fenced = f"<answer>SELECT 1</answer>\n```sql\n{DOGS}\n```"
+    assert judged_by_results().check(fenced, {"query": DOGS, "database": PETS}).correct
+
+
 # ---- partial rewards -------------------------------------------------------------------------------------------------
 
 

@@ -111,6 +111,18 @@ def test_a_gold_answer_that_is_no_json_gives_no_verdict():
     assert json_schema().check("1", [1]).correct is None
 
 
+def test_json_is_read_in_answer_tags_and_around_fences_in_its_texts():
+    gold = {"code": "```python\nx = 1\n```", "tag": "<answer>a</answer>"}
+    text = json.dumps(gold)
+    for reply in (text, f"```json\n{text}\n```", f"Here:\n```\n{text}\n```\nDone."):
+        assert json_value().check(reply, gold).correct, reply
+    assert json_value().check('<think>x</think><answer>\n{"a": 1}</answer>', {"a": 1}).correct
+    # the last block is still the one that counts, and what it holds is not made right by another one
+    two = f"```json\n{text}\n```\nno:\n```json\n{{}}\n```"
+    assert not json_value().check(two, gold).correct
+    assert not json_value().check('<answer>{"a": 1}</answer> <answer>{}</answer>', {"a": 1}).correct
+
+
 def test_json_must_fit_its_schema():
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
     check = json_schema().check

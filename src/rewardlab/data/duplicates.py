@@ -9,6 +9,7 @@ Search").
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +25,38 @@ SIMILARITY = 0.8
 OVERLAP = 13
 """Words in a row that a training text may not share with a test text, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
 FEWEST = 8
-"""Words of the shortest text that is looked for within another."""
+"""Words of the shortest text that is looked for within another, and of one that all texts share."""
+MOST_TEXTS = 0.9
+"""The share of the texts that begin, or end, with an instruction which tells none from another."""
+TEXTS = 10
+"""Fewer texts may have the same beginning by chance."""
+_SENTENCES, _WHOLE_WORDS = re.compile(r".*(?:[.:!?]\s|\n|[。：？！])\s*", re.DOTALL), re.compile(r".*\s", re.DOTALL)
+
+
+def shared_ends(texts: Sequence[str]) -> tuple[str, str]:
+    """What at least `MOST_TEXTS` of the texts begin with, up to the end of a sentence or line, and end with; "" for none."""
+    begin = _shared_beginning(texts, _SENTENCES)
+    end = _shared_beginning([text[::-1] for text in without_ends(texts, begin, "")], _WHOLE_WORDS)[::-1]
+    return begin, end
+
+
+def without_ends(texts: Sequence[str], begin: str, end: str) -> list[str]:
+    return [text.removeprefix(begin).removesuffix(end) for text in texts]
+
+
+def _shared_beginning(texts: Sequence[str], until: re.Pattern[str]) -> str:
+    ranked, most = sorted(texts), math.ceil(MOST_TEXTS * len(texts))
+    if len(texts) < TEXTS:
+        return ""
+    # of texts in order, the first and the last of a window share what all between them share
+    windows = zip(ranked, ranked[most - 1 :], strict=False)
+    shared = max((_common(*both) for both in windows), key=len)
+    whole = until.match(shared)
+    return whole[0] if whole and len(words(whole[0])) >= FEWEST else ""
+
+
+def _common(a: str, b: str) -> str:
+    return a[: next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))]
 
 
 def duplicates(

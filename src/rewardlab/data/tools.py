@@ -14,6 +14,7 @@ from typing import Any, Literal
 from rewardlab.errors import RewardlabError, unknown
 
 from . import duplicates, filters, ordering
+from .conversations import ROLES, WHO, decoded, first_of, is_conversation, text_in
 from .drops import Drop, Fates, first, leaving, staying
 from .files import Row
 from .mixing import Source, mixture
@@ -72,7 +73,8 @@ def dedupe_file(
     column: of the texts.  answer_column: longer answers (worked solutions) are compared with those of the test set too, and
     duplicates whose answers differ are pointed out; None is "answer", where the file has it.  similarity, ngram: see
     `duplicates.duplicates`.  against: files of test sets, with the same columns.  overlap: words in a row, see
-    `duplicates.contaminated`.
+    `duplicates.contaminated`.  What the system says is not compared, nor is an instruction with which nine in ten texts begin or
+    end, since it would make all of them alike; "not_compared" says which.
     """
     places = Places("dedupe", [source], out, dropped, kept=against)
     table, tests = Table.load(source), [Table.load(test) for test in against]
@@ -82,8 +84,10 @@ def dedupe_file(
             raise RewardlabError(f"{of.source}, {of.broken[0].place}: {of.broken[0].why}; a test set is compared whole")
     named = _answer_column(table, answer_column)
     texts, answers = _texts(table, column), _texts(table, named)
+    ends = duplicates.shared_ends(texts)
+    texts = duplicates.without_ends(texts, *ends)
     fate = first(
-        duplicates.contaminated(texts, _placed(tests, column), overlap),
+        duplicates.contaminated(texts, [of for test in tests for of in _own(test, column, ends)], overlap),
         duplicates.same_answers(answers, _placed(tests, named)),
     )
     # what is taken out for the test's sake is no reason to take out another
@@ -91,7 +95,8 @@ def dedupe_file(
     texts, answers, at = ([of[i] for i in own] for of in (texts, answers, table.places))
     for i, drop in zip(own, duplicates.duplicates(texts, similarity, ngram, at, answers), strict=True):
         fate[i] = drop
-    return places.finish([table], _left_out(table, fate), staying(table.rows, fate))
+    ignored = {"not_compared": " ... ".join(" ".join(end.split()) for end in ends if end)} if any(ends) else {}
+    return places.finish([table], _left_out(table, fate), staying(table.rows, fate), **ignored)
 
 
 def pairs_file(
@@ -218,7 +223,16 @@ def _left_out(table: Table, fates: Fates) -> list[tuple[str, Row, Drop]]:
 
 
 def _texts(table: Table, column: str) -> list[str]:
-    return [text_of(value_of(row, column)) for row in table.rows]
+    return [_asked(value_of(row, column)) for row in table.rows]
+
+
+def _asked(value: Any) -> str:
+    """A value as one text; of a conversation without what the system says, which rows share that ask for different things."""
+    messages = decoded(value)
+    if not is_conversation(messages):
+        return text_of(value)
+    said = [(str(first_of(message, WHO)).strip().lower(), text_in(message)) for message in messages]
+    return "\n".join(text for role, text in said if role not in ROLES["system"])
 
 
 def _placed(tests: Sequence[Table], column: str) -> list[tuple[str, str]]:
@@ -226,6 +240,13 @@ def _placed(tests: Sequence[Table], column: str) -> list[tuple[str, str]]:
     return [
         (f"{test.source}, {place}", text) for test in tests for place, text in zip(test.places, _texts(test, column), strict=True)
     ]
+
+
+def _own(test: Table, column: str, ends: tuple[str, str]) -> list[tuple[str, str]]:
+    """The texts of a test set with their places, without the instruction that the training texts share, and without its own."""
+    texts = duplicates.without_ends(_texts(test, column), *ends)
+    texts = duplicates.without_ends(texts, *duplicates.shared_ends(texts))
+    return [(f"{test.source}, {place}", text) for place, text in zip(test.places, texts, strict=True)]
 
 
 def _weight(name: str, weight: Any) -> float:

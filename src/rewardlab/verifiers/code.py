@@ -34,6 +34,7 @@ AT_HAND = (
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 DECIMAL = re.compile(r"[.eE]")
 SPACES = re.compile(r"\s+")
+ANSWER = re.compile(r"(?:^|</think>)[ \t]*<(answer|solution)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE)
 UNREADABLE = re.compile(r"the program (?:does not run|ended with exit code \d+): (?:Syntax|Indentation|Tab)Error\b")
 """How the sandbox says that Python could not read a program."""
 
@@ -58,7 +59,7 @@ def code(
     """Whether a program passes its tests; with partial, the value is the share of tests that it passes.
 
     The program is the reply's last block of Python that defines what is tested, else its last block of Python, else its last
-    block, else the whole reply; its thinking is not read.
+    block, else what stands in answer tags, else the whole reply; its thinking is not read.
 
     seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
     tolerance: how far printed decimals may be from those of the gold answer, absolutely or relatively, whichever is more; whole
@@ -89,10 +90,16 @@ def _read(pair: Pair, tolerance: float) -> Wanted | Verdict:
         gold = gold_program(pair.answer, pair.meta, tolerance)
     except Unusable as problem:
         return no_verdict(f"the gold answer {problem}")
-    program = program_of(pair.response, lambda: _tested(gold))
+    program = program_of(_unwrapped(pair.response), lambda: _tested(gold))
     if not program.strip():
         return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
     return Wanted(program, gold)
+
+
+def _unwrapped(reply: str) -> str:
+    """The program of a reply that has it in answer tags and without a fence; else the reply. A program may print such a tag."""
+    found = () if "```" in reply or "~~~" in reply else list(ANSWER.finditer(reply))
+    return found[-1][2] if found else reply
 
 
 def _tested(gold: GoldProgram) -> set[str]:

@@ -5,7 +5,8 @@ rewardlab data dedupe train.jsonl --against test.jsonl --column question --out c
 
 Two texts are the same if they differ in case, spacing and punctuation alone; nearly the same if the Jaccard similarity of their
 n-grams of words is at least --similarity. A row is in a test set if it shares --overlap words in a row with one of its texts, or
-holds the whole of a shorter one. Each row that goes names the row that it equals.
+holds the whole of a shorter one. Each row that goes names the row that it equals. System messages are not compared, nor an
+instruction of eight words or more with which nine in ten texts begin or end.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Sqlite:
                 return Result(_fetch(cursor.fetchone, rows), len(cursor.description), frozenset(self._read & self.schema.keys()))
         except sqlite3.Error as problem:
             late = time.monotonic() > end
-            raise QueryFailed(f"takes over {seconds:g} s" if late else f"fails: {problem}") from problem
+            raise QueryFailed(f"takes over {seconds:.3g} s" if late else f"fails: {problem}") from problem
         except (sqlite3.Warning, ValueError, MemoryError, RecursionError, OverflowError) as problem:
             raise QueryFailed(f"fails: {problem or type(problem).__name__}") from problem
 
@@ -146,7 +146,7 @@ class Duckdb:
                 # after these errors a duckdb connection accepts no further query: reopen the databases
                 _opened.cache_clear()
             message = str(problem).partition("\n")[0]
-            raise QueryFailed(f"takes over {seconds:g} s" if time.monotonic() > end else f"fails: {message}") from problem
+            raise QueryFailed(f"takes over {seconds:.3g} s" if time.monotonic() > end else f"fails: {message}") from problem
         finally:
             clock.cancel()
             with contextlib.suppress(Exception):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, Workers, workers
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
-from rewardlab.text.answers import after_thinking
+from rewardlab.text.answers import after_thinking, between_tags
 from rewardlab.text.blocks import blocks, last_block
 from rewardlab.text.replies import data
 from rewardlab.util.extras import require
@@ -44,7 +44,7 @@ def sql(
     tolerance: NonNegativeFloat = 1e-9, strict: bool = False,
     partial: Mapping[str, float] | None = None, seconds: PositiveFloat = 5.0, rows: PositiveInt = 10_000, dialect: str = "sqlite",
 ) -> list[Verdict]:  # fmt: skip
-    """Right if the query, the last ```sql block, else a plain one, else the whole reply, returns what the gold query returns.
+    """Right if the query returns what the gold query returns: the last ```sql block, else a plain one, else the <answer>, else all.
 
     answer: {"query", "database"}, as a dict or its JSON text; or the query, with a data column `database`. A database is the path
     of a sqlite or duckdb file, or a script that creates one (in `dialect`, or the answer's own "dialect"). It may be a list;
@@ -79,12 +79,12 @@ def sql(
 
 def stated_query(response: str) -> str:
     """The query of a reply after any thinking: its last ```sql block, else its last plain block that begins like a query, else the
-    last plain one, else the whole text."""
+    last plain one, else what stands in answer tags, else the whole text."""
     text = TILDES.sub(r"\1```", after_thinking(response))
     block = last_block(text, *FENCES)
     if block is None and (plain := blocks(text, "")):
         block = next((of for of in reversed(plain) if BEGINS.match(of)), plain[-1])
-    return text.strip() if block is None else block
+    return between_tags(text).strip() if block is None else block
 
 
 def _shares(partial: Mapping[str, float] | None) -> dict[str, float]:
@@ -135,7 +135,7 @@ def _with_partial(verdict: Verdict, shares: dict[str, float]) -> Verdict:
 def _prepared(pair: Pair, dialect: str) -> Verdict | tuple[str, Gold]:
     gold = gold_of(pair, dialect)
     if gold is None:
-        return no_verdict("the gold answer is not {'query', 'database'}")
+        return no_verdict(_lacks(pair.answer))
     query = stated_query(pair.response)
     if not query or len(query) > LONGEST:
         why = f"the query is longer than {LONGEST} characters" if query else "no query found"
@@ -159,6 +159,15 @@ def gold_of(pair: Pair, dialect: str = "sqlite") -> Gold | None:
     # absolute, since a worker process may run in another folder
     sources = [str(item) if is_script(str(item)) else os.path.abspath(str(item)) for item in databases]
     return Gold(query, sources, str(answer.get("dialect", dialect)))
+
+
+def _lacks(answer: Any) -> str:
+    """What a gold answer lacks, in words."""
+    read = (_from_json(answer) or {"query": answer} if answer.strip() else {}) if isinstance(answer, str) else answer
+    if not isinstance(read, Mapping) or not isinstance(read.get("query"), str):
+        has = f"; it has {', '.join(map(str, read))}" if isinstance(read, Mapping) and read else ""
+        return f"the gold answer is not {{'query', 'database'}}, nor a query beside a column `database`{has}"
+    return "the gold query names no database: the file of one, or a script that makes it, as `database` beside it or in a column"
 
 
 def _from_json(text: str) -> Mapping[str, Any] | None:

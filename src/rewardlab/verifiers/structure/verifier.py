@@ -11,7 +11,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text import strict_json
-from rewardlab.text.answers import after_thinking
+from rewardlab.text.answers import after_thinking, between_tags
 from rewardlab.text.blocks import last_block
 from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
@@ -19,12 +19,13 @@ from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, rig
 from .likeness import likeness
 from .schemas import schema_of
 
+FENCED = re.compile(r"^[ \t]*```(?:json)?[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,50}")
 
 
 @verifier
 def json_value(response: str, answer: Any) -> Verdict:
-    """Right if the reply gives the gold answer as JSON: in its last ```json block after any thinking, else as the whole text.
+    """Right if the reply gives the gold answer as JSON: its last ```json block after any thinking, else the <answer>, else all.
 
     answer: the value, or its JSON text. Both are parsed strictly: repeated keys, NaN and trailing commas are refused.
     1 equals 1.0, but neither true nor "1". The order of keys does not count; that of lists does.
@@ -112,10 +113,27 @@ def _value(answer: Any) -> Any:
 
 
 def stated_json(response: str) -> str:
-    """The JSON text of a reply: its last ```json block (or block without a language) after any thinking, else the whole text."""
+    """The JSON text of a reply: its last ```json block (or block without a language) after any thinking, else what stands in answer
+    tags, else the whole text."""
     text = after_thinking(response)
     block = last_block(text, "json", "")
-    return text.strip() if block is None else block
+    if block is None:
+        text = text.strip()
+        # a text of JSON may speak of tags
+        return text if text[:1] in ("{", "[", '"') else between_tags(text).strip()
+    if _is_json(block):
+        return block
+    # a string may hold fences, and no line break: only one that begins its line ends such a block
+    whole = next((body.strip() for body in reversed(FENCED.findall(text))), block)
+    return whole if _is_json(whole) else block
+
+
+def _is_json(text: str) -> bool:
+    try:
+        strict_json.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 @verifier
