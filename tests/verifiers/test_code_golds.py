@@ -115,6 +115,15 @@ def test_a_program_in_answer_tags_needs_no_fence():
     assert code().check(f"<answer>{SUBTRACT}</answer>\n```python\n{ADD}\n```", gold).correct
 
 
+@pytest.mark.parametrize(
+    "columns", [{"test_setup_code": "import math\ntwo = 2", "test_imports": []}, {"test_imports": ["import math", "two = 2"]}]
+)
+def test_what_the_asserts_of_mbpp_need_may_stand_in_columns_beside_them(columns):
+    tests = ["assert math.isclose(add(1, two), 3)"]
+    for gold in (tests, json.dumps(tests), {"test_list": tests, **columns}):
+        assert [code().check(reply, gold, **columns).correct for reply in (ADD, SUBTRACT)] == [True, False]
+
+
 def test_one_argument_that_is_a_list_written_as_text():
     gold = {"fn_name": "total", "inputs": ["[1, 2, 3]", "[]"], "outputs": ["6", "0"]}
     verdicts = [code().check(f"def total(xs): return {of}", gold) for of in ("sum(xs)", "len(xs)")]

@@ -74,7 +74,7 @@ def gold_program(answer: Any, meta: Mapping[str, Any], tolerance: float) -> Gold
     if not isinstance(answer, Mapping):
         raise Unusable(f"has neither {FORMS}")
     function = _function(answer, meta) or _function_of_a_pair(answer)
-    if (tests := _tests(answer)) and not answer.get("io"):
+    if (tests := _tests(answer, meta)) and not answer.get("io"):
         return GoldProgram(tests, (), function, _text(answer, "prompt"), bool(answer.get("in_place")))
     cases = list(_cases(answer))
     if not cases:
@@ -110,13 +110,15 @@ def _function_of_a_pair(answer: Mapping[str, Any]) -> str:
     return _function({key: first[key] for key in FUNCTION if key in first}, {"metadata": first.get("metadata")})
 
 
-def _tests(answer: Mapping[str, Any]) -> str:
-    """The source of tests; "" if there are none."""
+def _tests(answer: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """The source of tests; "" if there are none.  meta: MBPP's asserts have what they need before them in other columns."""
     tests = next((answer[key] for key in ("tests", "test", "test_list", "assert_case") if answer.get(key)), "")
     if isinstance(tests, list | tuple) and not any(isinstance(line, str) for line in tests):
         return ""
     if isinstance(tests, list | tuple) and all(isinstance(line, str) for line in tests):
-        tests = "\n".join([str(answer.get("test_setup_code") or ""), *map(str, answer.get("test_imports") or ()), *tests])
+        before = {name: answer.get(name) or meta.get(name) for name in ("test_setup_code", "test_imports")}
+        imports = before["test_imports"] if isinstance(before["test_imports"], list | tuple) else ()
+        tests = "\n".join([str(before["test_setup_code"] or ""), *map(str, imports), *tests])
     if not isinstance(tests, str):
         raise Unusable("must have text as `tests`, `entry_point` and `prompt`")
     return tests
