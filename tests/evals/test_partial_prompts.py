@@ -132,6 +132,21 @@ def test_a_real_policy_continues_without_a_template(policy):
     assert 0 < found.tokens <= seen["most"]
 
 
+def test_a_tokenizer_that_closes_texts_does_not_close_a_part(policy, monkeypatch):
+    end, seen = min(policy.ends), []
+    monkeypatch.setattr(policy, "extend", lambda rows, sampling, rng: [seen.append(t.turns[-1].ids[-1]) or t for t in rows])
+
+    def closing(texts, **given):
+        return {"input_ids": [[*ids, end] for ids in real(texts, **given)["input_ids"]]}
+
+    real = policy.tokenizer
+    closing.__dict__.update(all_special_ids=real.all_special_ids)
+    monkeypatch.setattr(policy, "tokenizer", closing)
+    monkeypatch.setattr(policy, "text_lengths", lambda texts: [5] * len(texts))
+    completions([ask(KNOWN, "7")], Run(policy), lambda groups: says_seven()(groups, None), 0.6)
+    assert seen[0] != end
+
+
 def test_a_served_model_is_refused():
     class Served:
         name = "openai:http://localhost#m"

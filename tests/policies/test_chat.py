@@ -112,7 +112,7 @@ def test_a_template_that_wants_turns_gets_a_prompt_and_what_an_environment_opens
 
 
 def test_what_a_template_refuses_is_told_with_the_roles(tokenizer):
-    with pytest.raises(RewardlabError, match="refuses messages of assistant, user: Conversation roles must alternate"):
+    with pytest.raises(RewardlabError, match=r"refuses the messages \(assistant, user\): Conversation roles must alternate"):
         rendered(tokenizer(GEMMA), (Message("assistant", "!"), Message("user", "?")))
 
 
@@ -137,8 +137,3 @@ def test_what_follows_replies_is_remembered_for_some_turns_alone(monkeypatch):
 def test_nothing_is_read_and_written_of_no_rows():
     policy = untrained()
     assert policy.read([], []) == policy.write([], []) == []
-
-
-def test_messages_that_a_template_refuses_are_told(tokenizer):
-    with pytest.raises(RewardlabError, match=r"chat template refuses the messages \(system, user\): roles must alternate"):
-        rendered(tokenizer(STRICT), (Message("system", "Be brief."), Message("user", "Hi")))

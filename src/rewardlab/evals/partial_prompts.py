@@ -99,15 +99,20 @@ def _continued(run: Run, problems: Sequence[Problem], parts: Sequence[tuple[str,
     if not problems:
         return []
     # with the token that begins a text, if there is such
-    encoded = policy.tokenizer([first for first, _ in parts], add_special_tokens=True, verbose=False)["input_ids"]
+    tokens = policy.tokenizer([first for first, _ in parts], add_special_tokens=True, verbose=False)["input_ids"]
     begun = [
-        Trajectory(p).plus(Turn(None, np.asarray(ids, np.int64), text=first))
-        for p, (first, _), ids in zip(problems, parts, encoded, strict=True)
+        Trajectory(p).plus(Turn(None, _open(ids, policy), text=first))
+        for p, (first, _), ids in zip(problems, parts, tokens, strict=True)
     ]
     most = max(policy.text_lengths([rest for _, rest in parts])) + run.max_new
     for t in begun:
         policy.check_fits(t, most)
     return policy.extend(begun, Sampling(most, temperature=0.0), run.rng("partial prompts"))
+
+
+def _open(ids: list[int], policy: Any) -> np.ndarray:
+    """The tokens of a text without the end that some tokenizers write after it."""
+    return np.asarray(ids[:-1] if len(ids) > 1 and ids[-1] in policy.ends else ids, np.int64)
 
 
 def summary(found: Sequence[Completion]) -> dict[str, float]:
