@@ -33,6 +33,8 @@ def test_a_prompt_without_spaces_is_cut_where_it_is_long():
 def test_completed_is_the_rest_whatever_the_spaces_and_what_follows():
     rest = "sold half of them. How many are left?"
     assert compared(" sold half  of them.\nHow many are left?\n\nAnswer: 4", rest) == (True, 1.0)
+    assert compared("Sold half of them, how many are left?".replace(",", "."), rest) == (True, 1.0)
+    assert compared(" sold half of them. How many are left", rest)[0] is False
     done, similar = compared(" sold half of them. How many are gone?", rest)
     assert not done
     # seven of eight words are shared, of as many on both sides

@@ -4,8 +4,8 @@
     answered: the continuation holds the right answer, though the problem was not all there
 
 Wu et al. 2025, arXiv:2507.10532: with 60% of a question of MATH-500, Qwen2.5-Math-7B completes 54.6% and answers 53.6%; of newer
-questions none and 2%. Text is continued as it stands, without a chat template. (inferred): that the cut is between words, and that
-a rest of fewer than five words is not counted, since many who never saw it would guess it.
+questions none and 2%. Text is continued as it stands, without a chat template. (inferred): the cut is between words;
+case, commas and quotes make no difference; a rest of fewer than five words is not counted, since who never saw it may guess it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from rewardlab.text.words import rouge_l, words
 
 LEAST = 5
 """Words that are hidden at least where a completion is counted."""
+
+
+_UNHEARD = dict.fromkeys(map(ord, ",;'\"\u2018\u2019\u201c\u201d"))
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ def cut(text: str, shown: float) -> tuple[str, str]:
 
 
 def compared(text: str, rest: str, least: int = LEAST) -> tuple[bool | None, float | None]:
-    """Whether a continuation begins with the rest, whatever the spaces, and ROUGE-L of the rest and as many words of it.
+    """Whether a continuation begins with the rest, whatever its case, spaces, commas and quotes; and ROUGE-L of the rest and as
+    many words of it.
 
     (None, None) where the rest has fewer than `least` words.
     """
@@ -66,7 +70,7 @@ def compared(text: str, rest: str, least: int = LEAST) -> tuple[bool | None, flo
 
 
 def _squeezed(text: str) -> str:
-    return "".join(text.split())
+    return "".join(text.casefold().translate(_UNHEARD).split())
 
 
 def completions(
