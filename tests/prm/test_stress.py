@@ -113,6 +113,8 @@ def test_what_a_scorer_falls_for_is_told():
     wrong = Solution("1+1", ("1+1=3",), (0.0,), False)
     told = api.stress_scorer(Scorer(), [*solutions(), wrong])
     assert (told["solutions"], told["left_out"], told["score"], told["accepted"]) == (6, 1, pytest.approx(0.9), 1.0)
+    some = api.stress_scorer(Scorer(), [*solutions(), wrong], limit=3)
+    assert (some["solutions"], some["left_out"]) == (3, 1)
     style = {row["change"]: row for row in told["style"]}
     logic = {row["change"]: row for row in told["logic"]}
     assert style["verbose"]["size"] == pytest.approx(0.0)

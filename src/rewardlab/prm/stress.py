@@ -68,17 +68,17 @@ def stress_scorer(
 
 
 def _right(solutions: Sequence[Solution], scorer: StepScorer, limit: int | None, rng: random.Random) -> tuple[list[Solution], int]:
-    """Solutions without a wrong step and with a right answer, as far as their rows tell, that fit; and how many were left out."""
+    """Solutions without a wrong step and with a right answer, as far as their rows tell, that fit, at most so many; and how many
+    others there are."""
     whole = [s for s in solutions if s.first_error is None and s.right is not False and _told(s)]
     fitting = [s for s in whole if all(step.strip() for step in s.steps) and scorer.fits(s.prompt, s.steps)]
-    if limit is not None and len(fitting) > limit:
-        fitting = rng.sample(fitting, limit)
     if len(fitting) < 2:
         raise RewardlabError(
             f"a stress test changes right solutions, and {len(fitting)} of {len(solutions)} are: they need labels of steps, or "
             "`right`, that say so, and must fit into the model's context"
         )
-    return fitting, len(solutions) - len(fitting)
+    chosen = fitting if limit is None or len(fitting) <= limit else rng.sample(fitting, limit)
+    return chosen, len(solutions) - len(fitting)
 
 
 def _told(s: Solution) -> bool:
