@@ -77,4 +77,8 @@ left_out = "its models and data (AIME, Skywork, Qwen), gradients in the search f
 check = Check(
     says="a trained process reward model that finds changed values lets some other kind of broken reasoning pass", versus=None,
     task=WORLD, measure="passes.most", direction="higher", margin=0.2, against="passes.wrong_value", settings={"words": 2},
+    finding="the small scorer, by the worst step, lets 2% of wrong values pass, half of the wrong answers below right steps, and "
+    "76% of solutions that only say that they are right. These are words that it never read: before each step they move "
+    "scores by .68, steps said twice by .30. It accepts only 22% of right solutions. Two words searched raise wrong ones "
+    "from .13 to .16",
 )  # fmt: skip
