@@ -228,6 +228,34 @@ def test_answers_that_are_no_text_need_a_right_reply(tmp_path):
     assert {item.gold for item in of_task(registry.task(str(file)))} == {f"def f(): return {i}" for i in range(3)}
 
 
+def items_of(tmp_path, rows, **columns):
+    file = tmp_path / "problems.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    return of_task(registry.task(str(file), **columns))
+
+
+def test_the_users_own_queries_are_right_replies(tmp_path):
+    shop = "CREATE TABLE shop (item TEXT, price INTEGER); INSERT INTO shop VALUES ('tea', 4), ('milk', 2), ('salt', 1)"
+    # of four queries two return the same rows
+    queries = [f"SELECT item FROM shop WHERE price > {n}" for n in (1, 2, 3)] + ["SELECT price FROM shop"]
+    beside = items_of(tmp_path, [{"prompt": q[7:], "answer": q, "database": shop} for q in queries])
+    within = items_of(tmp_path, [{"prompt": q[7:], "answer": {"query": q, "database": shop}} for q in queries])
+    for items in (beside, within):
+        assert {item.kind for item in items} == {"sql"}
+        assert found(examined("sql", items=items, questions=4)) == {}
+
+
+def test_tests_in_words_need_a_right_reply(tmp_path):
+    rows = [{"prompt": f"Task {n}", "test": f"def test_a():\n    assert f() == {n}"} for n in range(3)]
+    with pytest.raises(RewardlabError, match="is a text of tests, so no right reply"):
+        items_of(tmp_path, rows, answer_column="test")
+    items = items_of(tmp_path, [row | {"solution": f"def f(): return {n}"} for n, row in enumerate(rows)], answer_column="test")
+    assert {(item.kind, item.gold) for item in items} == {("replies", f"def f(): return {n}") for n in range(3)}
+    # of an answer that can be stated, a solution is no reply
+    stated = items_of(tmp_path, [{"prompt": "2+2", "answer": "4", "solution": "2+2=4"}, {"prompt": "a", "answer": "b"}])
+    assert {item.gold for item in stated} == {"4", "b"}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_our_own_questions_are_what_they_say(kind):
     items = built_in(kind)

@@ -124,6 +124,16 @@ def test_what_the_asserts_of_mbpp_need_may_stand_in_columns_beside_them(columns)
         assert [code().check(reply, gold, **columns).correct for reply in (ADD, SUBTRACT)] == [True, False]
 
 
+def test_a_program_may_begin_with_a_space():
+    gold = {"tests": "assert add(1, 2) == 3"}
+    block = "def add(a, b):\n    return a + b"
+    indented = "\n".join(f"  {line}" for line in block.splitlines())
+    for reply in (f" {block}", f"  {block}  ", indented, f"```python\n{indented}\n```"):
+        assert code().check(reply, gold).correct, reply
+    # what a prompt began goes on where it stopped
+    assert code().check("    return a + b", gold | {"prompt": "def add(a, b):\n", "entry_point": "add"}).correct
+
+
 def test_one_argument_that_is_a_list_written_as_text():
     gold = {"fn_name": "total", "inputs": ["[1, 2, 3]", "[]"], "outputs": ["6", "0"]}
     verdicts = [code().check(f"def total(xs): return {of}", gold) for of in ("sum(xs)", "len(xs)")]

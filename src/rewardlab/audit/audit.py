@@ -17,7 +17,7 @@ from rewardlab.audit.endings import chosen, ending_findings, endings
 from rewardlab.audit.findings import Finding, Trial, in_order, judged
 from rewardlab.audit.levels import Levels, by_turns, gold_findings, of_built_in, of_items
 from rewardlab.audit.pairwise import PairAudit
-from rewardlab.audit.problems import Item
+from rewardlab.audit.problems import NO_ANSWER, Item
 from rewardlab.audit.process import TargetProcess
 from rewardlab.audit.replies import AnswerFormat, Reply
 from rewardlab.audit.rules import PROBES
@@ -164,7 +164,8 @@ class Audit:
         for i, item in enumerate(items):
             following = [*items[i + 1 :], *items[:i]]
             different = [other for other in following if other.kind == item.kind and other.gold != item.gold]
-            others.append(different[0] if different else item)
+            # of the user's queries two may return the same rows
+            others.append(different[0] if different and item.far != NO_ANSWER else item)
         return others
 
     def _count(self, name: str, trials: Iterable[Trial]) -> None:

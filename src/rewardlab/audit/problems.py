@@ -21,6 +21,11 @@ MOST = 500
 WRITTEN = ("canonical_solution", "reply", "response", "completion", "gold_reply")
 """Columns that hold a right reply, where the answer itself cannot be one (the tests of a program, say)."""
 
+QUERY = re.compile(r"\s*(?:select|with)\s", re.IGNORECASE)
+TESTS = re.compile(r"^[ \t]*(?:assert\b|def check\()", re.MULTILINE)
+NO_ANSWER = "```sql\nSELECT 'no answer'\n```"
+"""A query that answers nothing: that of another problem may return the same rows."""
+
 AS_IS = (
     *("replies", "code", "sql", "lists", "json", "schemas", "graphs"),
     *("calls", "citations", "instructions", "rankings", "boolean"),
@@ -116,22 +121,29 @@ def of_task(task: Task) -> list[Item]:
 
 def _gold(problem: Problem) -> str:
     """The right answer as a reply states it: without a worked solution before "####", without maths delimiters or a box."""
-    reply = next((str(problem.meta[name]) for name in WRITTEN if isinstance(problem.meta.get(name), str)), None)
     answer = problem.answer
-    if reply or isinstance(answer, dict | list) or answer is None:
-        if not reply:
-            kind = type(answer).__name__
-            raise RewardlabError(
-                f"the answer of {problem.question[:40]!r} is a {kind}, so no right reply can be made of it; "
-                f"give the right replies in a column named {' or '.join(WRITTEN)}"
-            )
+    whole = isinstance(answer, dict | list) or answer is None or (isinstance(answer, str) and TESTS.search(answer))
+    # where the answer can be stated, a solution is how it is found
+    columns = (*WRITTEN, "solution") if whole else WRITTEN
+    if reply := next((str(problem.meta[name]) for name in columns if isinstance(problem.meta.get(name), str)), None):
         return reply
+    query = answer.get("query") if isinstance(answer, dict) else answer
+    if isinstance(query, str) and QUERY.match(query):
+        return f"```sql\n{query}\n```"
+    if whole:
+        what = f"a {type(answer).__name__}" if not isinstance(answer, str) else "a text of tests"
+        raise RewardlabError(
+            f"the answer of {problem.question[:40]!r} is {what}, so no right reply can be made of it; "
+            f"give the right replies in a column named {' or '.join(columns)}"
+        )
     text = str(answer).rpartition("####")[2].strip()
     return (extraction.boxed(text) or re.sub(r"^\$+|\$+$", "", text)).strip()
 
 
 def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
     fields = {"answer": problem.answer, "meta": dict(problem.meta)}
+    if gold.startswith("```sql"):
+        return Item("sql", problem.question, gold=gold, far=NO_ANSWER, **fields)
     others = [other for other in golds if extraction.tidy(other) != extraction.tidy(gold)]
     if re.fullmatch(r"\(?[A-J]\)?", gold):
         letters = "ABCDEFGHIJ"[: max(4, "ABCDEFGHIJ".index(gold.strip("()")) + 1)]
@@ -144,7 +156,7 @@ def _item(problem: Problem, gold: str, golds: Sequence[str]) -> Item:
     far = others[0] if others else near[0][1] if near else f"{gold} {gold}"
     if re.search(r"[\\^_{}=<>$]", gold):
         return Item("latex", problem.question, problem.answer, gold, far, near, meta=fields["meta"])
-    if isinstance(problem.answer, dict | list):
+    if isinstance(problem.answer, dict | list) or TESTS.search(str(problem.answer)):
         return Item("replies", problem.question, problem.answer, gold, far, meta=fields["meta"])
     return text_item(problem.question, gold, far, near if len(gold) < 40 else (), **fields)
 

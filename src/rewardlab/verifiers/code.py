@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import textwrap
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -93,6 +94,9 @@ def _read(pair: Pair, tolerance: float) -> Wanted | Verdict:
     program = program_of(_unwrapped(pair.response), lambda: _tested(gold))
     if not program.strip():
         return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
+    if not gold.prompt:
+        # what continues a function is indented; a program is not, but for the space that some tokenizers begin a reply with
+        program = textwrap.dedent(program).lstrip(" \t")
     return Wanted(program, gold)
 
 
