@@ -14,6 +14,7 @@ from rewardlab.commands.cli import main
 from rewardlab.core import Trajectory, Turn
 from rewardlab.errors import RewardlabError
 from rewardlab.runs.config import COLUMNS, RunConfig
+from rewardlab.tasks.rows import splits
 
 ROWS = [{"prompt": f"What is {i}+1?", "answer": i + 1} for i in range(30)]
 
@@ -221,6 +222,8 @@ def test_a_list_inside_an_object_is_read(tmp_path):
     ("row", "answer", "says"),
     [
         ({"question": "a", "solution": "1"}, None, r"no column 'prompt'; did you mean 'question' \(--prompt-column question\)"),
+        ({"Prompt": "a", "answer": "1"}, None, r"did you mean 'Prompt'"),
+        ({"Question": "a", "Answer": "1"}, None, r"no column 'prompt'; did you mean 'Question' \(--prompt-column Question\)"),
         ({"prompt": "a", "label": "1"}, "gold", r"no column 'gold'; did you mean 'label' \(--answer-column label\)"),
         ({"prompt": "a", "x": "1"}, "gold", r"no column 'gold'; Name yours with --answer-column\. The columns are: prompt, x"),
     ],
@@ -452,3 +455,20 @@ def test_a_held_out_file_without_problems_is_the_one_that_is_named(tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(RewardlabError, match=r"empty\.jsonl holds no test problems"):
         registry.task(str(tmp_path / "train.jsonl"), test=str(tmp_path / "empty.jsonl"))
+
+
+def test_a_folder_that_lacks_parts_or_holds_folders_of_splits_says_so(tmp_path):
+    row = json.dumps({"prompt": "a", "answer": "1"}) + "\n"
+    for name in ("main/train-00000-of-00002", "main/train-00001-of-00002", "other/test", "cut/data/train-00000-of-00003"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.jsonl").write_text(row + row.replace("a", "b", 1))
+    assert [place.rpartition("/")[2] for place, _ in splits(str(tmp_path / "main"))["train"]] == [
+        f"train-0000{part}-of-00002.jsonl, line {line}" for part in (0, 1) for line in (1, 2)
+    ]
+    with pytest.raises(RewardlabError, match=r"holds 1 files like train-00000-of-00003.jsonl, whose names say that there are 3"):
+        splits(str(tmp_path / "cut"))
+    (tmp_path / "cut/data/train-00000-of-00003.jsonl").rename(tmp_path / "cut/data/mine.jsonl")
+    with pytest.raises(RewardlabError, match=r"nor a dataset saved to disk; give one of what is in it: main, other$"):
+        splits(str(tmp_path))
+    with pytest.raises(RewardlabError, match=r"give one of what is in it: mine.jsonl$"):
+        splits(str(tmp_path / "cut/data"))

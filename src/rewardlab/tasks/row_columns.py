@@ -67,7 +67,10 @@ def column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
     """The value of a column.  kind: prompt, answer or completion."""
     if has(row, name):
         return lookup(row, name)
-    near = difflib.get_close_matches(name, row, n=1) or [other for other in OTHER_NAMES[kind] if other in row]
+    # in whatever case: Question, Answer
+    written = {other.lower(): other for other in reversed(row)}
+    known = [written[other] for other in (name.lower(), *OTHER_NAMES[kind]) if other in written]
+    near = difflib.get_close_matches(name, row, n=1) or known
     hint = f"did you mean {near[0]!r} (--{kind}-column {near[0]})? " if near else f"Name yours with --{kind}-column. "
     if not near and kind == "prompt" and {*SIDES} <= row.keys():
         hint = f"Name yours with --prompt-column; {WHOLE}. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,6 +28,9 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 HELD_OUT = ("test", "validation", "valid", "val", "dev")
 """Names of splits that are held out; the first that the data has is used."""
 HUB = "hub:"
+SHOWN = 5
+"""What is named of what a folder holds, at most."""
+_OF = re.compile(r"-of-(\d+)$")
 
 
 def splits(source: str) -> dict[str, Iterator[Row]]:
@@ -47,7 +51,7 @@ def splits(source: str) -> dict[str, Iterator[Row]]:
     found = {name: files for name in ("train", *HELD_OUT) if (files := _files_of(path, name))}
     if not found:
         other = ", ".join(SUFFIXES[1:])
-        raise RewardlabError(f"{path} holds neither train.jsonl (or {other}) nor a dataset saved to disk")
+        raise RewardlabError(f"{path} holds neither train.jsonl (or {other}) nor a dataset saved to disk{_others(path)}")
     return _train_and_test({name: _chained(files) for name, files in found.items()})
 
 
@@ -76,8 +80,29 @@ def _files_of(folder: Path, split: str) -> list[Path]:
             if (file := place / f"{split}{suffix}").is_file():
                 return [file]
             if parts := sorted(place.glob(f"{split}-*{suffix}")):
-                return parts
+                return _all_parts(parts)
     return []
+
+
+def _all_parts(parts: list[Path]) -> list[Path]:
+    """The parts of a split. Raises RewardlabError where their names say that there are more."""
+    wanted = {int(found[1]) for part in parts if (found := _OF.search(part.stem))}
+    if wanted and wanted != {len(parts)}:
+        most = max(wanted)
+        raise RewardlabError(
+            f"{parts[0].parent} holds {len(parts)} files like {parts[0].name}, whose names say that there are {most}: "
+            "get the others, or give one file"
+        )
+    return parts
+
+
+def _others(folder: Path) -> str:
+    """What a folder without a split holds that could be given in its place: folders of splits, or files of rows."""
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    folders = [path.name for path in inside if path.is_dir() and any(_files_of(path, name) for name in ("train", *HELD_OUT))]
+    found = folders or [path.name for path in inside if path.suffix in SUFFIXES and path.is_file()]
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"; give one of what is in it: {', '.join(found[:SHOWN])}{more}" if found else ""
 
 
 def _chained(files: Iterable[Path]) -> Iterator[Row]:
