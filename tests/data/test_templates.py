@@ -29,6 +29,18 @@ def test_options_of_a_list_an_object_or_json():
     assert options_of(None) == options_of("a, b") == []
 
 
+@pytest.mark.parametrize("written", [lambda value: value, json.dumps])
+@pytest.mark.parametrize(("labels", "answer"), [("ABCD", "C"), ("1234", "3")])
+def test_options_with_labels_as_arc_has_them(tmp_path, written, labels, answer):
+    options = written({"text": ["iron", "glass", "wood", "clay"], "label": list(labels)})
+    (tmp_path / "a.jsonl").write_text(json.dumps({"prompt": "What burns?", "answer": answer, "choices": options}) + "\n")
+    data.template_file(tmp_path / "a.jsonl", tmp_path / "b.jsonl", form="both", options_column="choices")
+    made = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
+    assert [(row["prompt"], row["answer"]) for row in made] == [
+        ("What burns?\nA. iron\nB. glass\nC. wood\nD. clay", "C"), ("What burns?", "wood"),
+    ]  # fmt: skip
+
+
 def test_both_forms_of_a_question():
     made = templated("What is 3*4?", "B", ["7", "12"], "both")
     assert made == [("choice", "What is 3*4?\nA. 7\nB. 12", "B"), ("open", "What is 3*4?", "12")]

@@ -19,7 +19,7 @@ from rewardlab.errors import RewardlabError, unknown
 
 from .drops import Drop
 from .tables import Places, Table
-from .values import list_of, text_of, value_of
+from .values import list_of, map_of, text_of, value_of
 
 CHOICE, OPEN, BOTH = FORMS = ("choice", "open", "both")
 WORDS = 10
@@ -34,10 +34,21 @@ Row = Mapping[str, Any]
 
 
 def options_of(value: Any) -> list[str]:
-    """The options of a row, in their order: a list of texts, or an object of letters and texts. Empty where there are none."""
+    """The options of a row, in their order: a list of texts, an object of letters and texts, or one of `text` and `label`, a list
+    each, as ARC has it. Empty where there are none."""
+    value = map_of(value) or value
+    if isinstance(value, Mapping) and {"text", "label"} <= value.keys():
+        value = value["text"]
     if isinstance(value, Mapping):
         return [str(text).strip() for _, text in sorted(value.items()) if text is not None]
     return [str(text).strip() for text in list_of(value) or ()]
+
+
+def unlabelled(answer: Any, value: Any) -> Any:
+    """The text of the option that the answer is the label of, where the row's options have labels: ARC's may be 1 to 4."""
+    options = map_of(value) or {}
+    labels, texts = list_of(options.get("label")) or (), list_of(options.get("text")) or ()
+    return next((text for label, text in zip(labels, texts, strict=False) if str(label) == text_of(answer).strip()), answer)
 
 
 def gold_option(answer: Any, options: Sequence[str]) -> int | None:
@@ -108,7 +119,7 @@ def template_file(
     form has them. Rows that cannot be verified in it are left out.
 
     form: choice, open, or both, which makes two rows of one that allows it.  words: most words of an open answer.
-    options_column: a list, or an object by letter; rows without it are open.  verifier: of open answers.
+    options_column: a list, an object by letter, or ARC's of `text` and `label`; rows without it are open.  verifier: of open answers.
     """
     if form not in FORMS:
         raise unknown("form", form, FORMS)
@@ -120,7 +131,8 @@ def template_file(
     rows, left_out = [], []
     for place, row in zip(table.places, table.rows, strict=True):
         question, options = text_of(value_of(row, prompt_column)).strip(), options_of(row.get(options_column))
-        made = templated(question, value_of(row, answer_column), options, form, words)
+        answer = unlabelled(value_of(row, answer_column), row.get(options_column))
+        made = templated(question, answer, options, form, words)
         if isinstance(made, Drop):
             left_out.append((place, row, made))
             continue
