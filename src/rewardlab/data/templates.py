@@ -119,7 +119,8 @@ def template_file(
     form has them. Rows that cannot be verified in it are left out.
 
     form: choice, open, or both, which makes two rows of one that allows it.  words: most words of an open answer.
-    options_column: a list, an object by letter, or ARC's of `text` and `label`; rows without it are open.  verifier: of open answers.
+    options_column: a list, an object by letter, or ARC's of `text` and `label`; rows without it are open.  verifier: of open
+    answers.
     """
     if form not in FORMS:
         raise unknown("form", form, FORMS)
