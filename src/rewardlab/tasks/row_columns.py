@@ -68,7 +68,7 @@ def column(row: Mapping[str, Any], name: str, kind: str, place: str) -> Any:
     if has(row, name):
         return lookup(row, name)
     # in whatever case: Question, Answer
-    written = {other.lower(): other for other in reversed(row)}
+    written = {other.lower(): other for other in reversed(list(row))}
     known = [written[other] for other in (name.lower(), *OTHER_NAMES[kind]) if other in written]
     near = difflib.get_close_matches(name, row, n=1) or known
     hint = f"did you mean {near[0]!r} (--{kind}-column {near[0]})? " if near else f"Name yours with --{kind}-column. "
