@@ -254,6 +254,8 @@ def test_tests_in_words_need_a_right_reply(tmp_path):
     # of an answer that can be stated, a solution is no reply
     stated = items_of(tmp_path, [{"prompt": "2+2", "answer": "4", "solution": "2+2=4"}, {"prompt": "a", "answer": "b"}])
     assert {item.gold for item in stated} == {"4", "b"}
+    words = items_of(tmp_path, [{"prompt": "a", "answer": "With great care"}, {"prompt": "b", "answer": "select all"}])
+    assert {item.kind for item in words} == {"text"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.answered_rows import some_answered
+from rewardlab.api.unfit_answers import tell_unfit
 from rewardlab.core import Environment, Measure, Problem, Recipe, Task
 from rewardlab.data.columns import Data
 from rewardlab.data.rated_rows import read_by
@@ -154,6 +155,8 @@ def _check_rest(recipe: Recipe, task: Task) -> None:
     check_terms(*parts_of(recipe))
     _check_temperature(recipe, task)
     check_answers(recipe, task)
+    if any(part.name in ASK_VERIFIER for part in parts_of(recipe)):
+        tell_unfit(task)
     _check_arguments(recipe, task)
     _check_replies(recipe, task)
 

@@ -21,7 +21,7 @@ MOST = 500
 WRITTEN = ("canonical_solution", "reply", "response", "completion", "gold_reply")
 """Columns that hold a right reply, where the answer itself cannot be one (the tests of a program, say)."""
 
-QUERY = re.compile(r"\s*(?:select|with)\s", re.IGNORECASE)
+QUERY = re.compile(r"\s*(?:select\s.{0,2000}\sfrom\s|with\s.{1,200}\sas\s{0,9}\(\s{0,99}select\s)", re.IGNORECASE | re.DOTALL)
 TESTS = re.compile(r"^[ \t]*(?:assert\b|def check\()", re.MULTILINE)
 NO_ANSWER = "```sql\nSELECT 'no answer'\n```"
 """A query that answers nothing: that of another problem may return the same rows."""
@@ -127,8 +127,8 @@ def _gold(problem: Problem) -> str:
     columns = (*WRITTEN, "solution") if whole else WRITTEN
     if reply := next((str(problem.meta[name]) for name in columns if isinstance(problem.meta.get(name), str)), None):
         return reply
-    query = answer.get("query") if isinstance(answer, dict) else answer
-    if isinstance(query, str) and QUERY.match(query):
+    query = answer.get("query") if isinstance(answer, dict) else answer if QUERY.match(str(answer)) else None
+    if isinstance(query, str):
         return f"```sql\n{query}\n```"
     if whole:
         what = f"a {type(answer).__name__}" if not isinstance(answer, str) else "a text of tests"
