@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -132,6 +133,20 @@ def test_a_program_may_begin_with_a_space():
         assert code().check(reply, gold).correct, reply
     # what a prompt began goes on where it stopped
     assert code().check("    return a + b", gold | {"prompt": "def add(a, b):\n", "entry_point": "add"}).correct
+
+
+def test_a_program_that_does_not_end_is_not_tried_on_every_input():
+    io = [[f"{i}\n", f"{i}\n"] for i in range(60)]
+    slow = "x = int(input())\nwhile x == {}: pass\nprint(x)"
+    started = time.monotonic()
+    pairs = [(slow.format(at), {"io": io}) for at in (0, 3, 59, 60)] + [("while True: pass", {"io": io[:1]})]
+    found = code(seconds=1.0, partial=True).check_all(pairs)
+    assert time.monotonic() - started < 30
+    # rounds of 1, 4 and 16 inputs: after the one in which it took too long there is none
+    assert [sum(verdict.tests) for verdict in found] == [0, 4, 59, 60, 0]
+    assert [len(verdict.tests) for verdict in found] == [60, 60, 60, 60, 1]
+    assert [verdict.correct for verdict in found] == [False, False, False, True, False]
+    assert found[1].why == "input 4: the program took over 1 s"
 
 
 def test_one_argument_that_is_a_list_written_as_text():

@@ -36,6 +36,7 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 DECIMAL = re.compile(r"[.eE]")
 SPACES = re.compile(r"\s+")
 ANSWER = re.compile(r"(?:^|</think>)[ \t]*<(answer|solution)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE)
+NOT_TRIED = RunOutput(False, why="not tried, since it took too long before")
 UNREADABLE = re.compile(r"the program (?:does not run|ended with exit code \d+): (?:Syntax|Indentation|Tab)Error\b")
 """How the sandbox says that Python could not read a program."""
 
@@ -62,7 +63,8 @@ def code(
     The program is the reply's last block of Python that defines what is tested, else its last block of Python, else its last
     block, else what stands in answer tags, else the whole reply; its thinking is not read.
 
-    seconds: time limit for all tests together, or for each input.  memory: limit in MiB.  processes: limit per program.
+    seconds: time limit for all tests together, or for each input; after an input that takes longer, few further ones are tried, and
+    the others count as failed.  memory: limit in MiB.  processes: limit per program.
     tolerance: how far printed decimals may be from those of the gold answer, absolutely or relatively, whichever is more; whole
     numbers must be equal.
     parts: `passed`, the share of tests; `compiled`, 1 where Python could read the program; `ran`, 1 where it ran without an error,
@@ -74,16 +76,35 @@ def code(
     with_io = [case for case in cases if isinstance(case, Wanted) and case.gold.io]
     # one call for all programs of the step, so that the sandbox runs them in parallel
     outcomes = iter(sandbox.run_tests([_under_test(case) for case in with_tests]))
-    printed = iter(sandbox.run_programs([ProgramRun(case.program, stdin) for case in with_io for stdin, _ in case.gold.io]))
+    printed = iter(_printed(sandbox, with_io))
 
     def verdict(case: Wanted | Verdict) -> Verdict:
         if isinstance(case, Verdict):
             return case
         if case.gold.io:
-            return _verdict_of_outputs(case, [next(printed) for _ in case.gold.io], partial, tolerance)
+            return _verdict_of_outputs(case, next(printed), partial, tolerance)
         return _verdict_of_tests(case, next(outcomes), partial)
 
     return [verdict(case) for case in cases]
+
+
+def _printed(sandbox: Sandbox, cases: Sequence[Wanted]) -> list[list[RunOutput]]:
+    """What each program prints on each of its inputs. One that does not end would take its time for every one of hundreds: inputs
+    are tried in rounds of 1, 4, 16 ..., and a program that took too long in one is in no further round."""
+    found: list[list[RunOutput]] = [[] for _ in cases]
+    begin, size = 0, 1
+    while waiting := [i for i, case in enumerate(cases) if begin < len(case.gold.io) and not any(map(_late, found[i]))]:
+        runs = [(i, stdin) for i in waiting for stdin, _ in cases[i].gold.io[begin : begin + size]]
+        # one call for all, so that the sandbox runs them in parallel
+        outputs = sandbox.run_programs([ProgramRun(cases[i].program, stdin) for i, stdin in runs])
+        for (i, _), output in zip(runs, outputs, strict=True):
+            found[i].append(output)
+        begin, size = begin + size, 4 * size
+    return [[*had, *[NOT_TRIED] * (len(case.gold.io) - len(had))] for had, case in zip(found, cases, strict=True)]
+
+
+def _late(run: RunOutput) -> bool:
+    return run.ended is False and run.why.startswith("the program took over")
 
 
 def _read(pair: Pair, tolerance: float) -> Wanted | Verdict:
