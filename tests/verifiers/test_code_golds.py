@@ -149,6 +149,19 @@ def test_a_program_that_does_not_end_is_not_tried_on_every_input():
     assert found[1].why == "input 4: the program took over 1 s"
 
 
+def test_a_question_may_be_the_beginning_of_the_program():
+    question = 'def half(x):\n    return x / 2\n\n\ndef mean(a, b):\n    """The mean."""\n'
+    tests = "def check(candidate):\n    assert candidate(1, 2) == 1.5\n    assert candidate(0, 4) == half(4)\n"
+    asked = {"prompt": question, "entry_point": "mean"}
+    body, whole = "    return half(a + b)", "def mean(a, b):\n    return half(a + b)"
+    for reply in (body, whole, f" {whole}", f"```python\n{whole}\n```", f"{question}{body}"):
+        assert code().check(reply, tests, **asked).correct, reply
+    for reply in ("    return a + b", "I do not know.", ""):
+        assert code().check(reply, tests, **asked).correct is False, reply
+    # a question in words is none
+    assert code().check(body, tests, prompt=f"Complete this:\n{question}", entry_point="mean").correct is False
+
+
 def test_one_argument_that_is_a_list_written_as_text():
     gold = {"fn_name": "total", "inputs": ["[1, 2, 3]", "[]"], "outputs": ["6", "0"]}
     verdicts = [code().check(f"def total(xs): return {of}", gold) for of in ("sum(xs)", "len(xs)")]

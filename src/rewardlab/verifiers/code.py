@@ -115,9 +115,12 @@ def _read(pair: Pair, tolerance: float) -> Wanted | Verdict:
     program = program_of(_unwrapped(pair.response), lambda: _tested(gold))
     if not program.strip():
         return wrong("the reply contains no program", parts=dict.fromkeys(PARTS, 0.0))
-    if not gold.prompt:
-        # what continues a function is indented; a program is not, but for the space that some tokenizers begin a reply with
-        program = textwrap.dedent(program).lstrip(" \t")
+    if not gold.prompt and _begins(pair.prompt, gold.entry_point):
+        gold = gold._replace(prompt=pair.prompt)
+    flush = textwrap.dedent(program).lstrip(" \t")
+    # what continues a function is indented; a program is not, but for the space that some tokenizers begin a reply with
+    if not gold.prompt or _defined(flush, gold.entry_point):
+        program = flush
     return Wanted(program, gold)
 
 
@@ -160,9 +163,17 @@ def completed(prompt: str, program: str, entry_point: str) -> tuple[str, ...]:
     if not prompt:
         return (program,)
     # a program that defines the function must not be appended to the unfinished function of the prompt
+    return (_stub(prompt), program) if _defined(program, entry_point) else (prompt + program,)
+
+
+def _defined(program: str, entry_point: str) -> bool:
     name = re.match(r"\w*", entry_point)[0]  # type: ignore[index]
-    redefined = name and re.search(rf"^(?:async def|def|class) {name}\b", program, re.MULTILINE)
-    return (_stub(prompt), program) if redefined else (prompt + program,)
+    return bool(name and re.search(rf"^(?:async def|def|class) {name}\b", program, re.MULTILINE))
+
+
+def _begins(prompt: str, entry_point: str) -> bool:
+    """Whether a question is the beginning of a program, as HumanEval's are, whose last function is the one to test."""
+    return bool(entry_point.isidentifier() and re.search(rf"^def {entry_point}\(", prompt, re.MULTILINE) and _stub(prompt))
 
 
 def _stub(prompt: str) -> str:
