@@ -27,7 +27,6 @@ from rewardlab.tasks.row_columns import OTHER_NAMES
 from rewardlab.tasks.sources import Listed
 from rewardlab.verifiers.contract import Verifier
 
-
 BY_REWARD = ", or give a reward that needs no answer with --reward"
 """What stands in place of answers."""
 
