@@ -282,6 +282,18 @@ def test_calls_are_a_multiset_however_they_are_written(write):
     assert check("<think>" + write(*gold) + "</think>", gold).correct is False
 
 
+def test_calls_whose_arguments_hold_fences():
+    calls = [{"name": "write", "arguments": {"text": "```py\nx = 1\n```"}}]
+    for said in (calls, calls[0]):
+        for reply in (
+            json.dumps(said),
+            f"```json\n{json.dumps(said)}\n```",
+            f"I write:\n```json\n{json.dumps(said, indent=1)}\n```\n",
+        ):
+            assert function_calls().check(reply, calls).correct, reply
+    assert not function_calls().check(f"```json\n{json.dumps(calls)}\n```", [{"name": "write", "arguments": {"text": "x"}}]).correct
+
+
 def test_one_tag_may_hold_one_call_a_line():
     check, lines = function_calls().check, "\n".join(map(json.dumps, [BOOK, MAIL]))
     assert check(f"<tool_call>\n{lines}\n</tool_call>", [BOOK, MAIL]).correct

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
+from . import strict_json
+
 PYTHON = ("python", "python3", "py")
 _FENCE_LINE = re.compile(r"\s*([-*+]\s+|[0-9]{1,3}[.)]\s+)?(`{3,}|~{3,})(.*)", re.DOTALL)
 """A fence, which may follow the mark of a list's item."""
 _FENCE_BEHIND = re.compile(r"[^`~\n]{1,200}(`{3,}|~{3,})[ \t]{0,3}(python3?|py)\s*", re.IGNORECASE)
 """A fence that follows text in its line, which says that it opens a program."""
+_OF_LINES = re.compile(r"^[ \t]*```([A-Za-z0-9_+-]{0,20})[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _BLOCK = re.compile(r"```([A-Za-z0-9_+-]{0,20})(.*?)(?:```|\Z)", re.DOTALL)
 
 
@@ -21,6 +24,24 @@ def last_block(text: str, *languages: str) -> str | None:
     """
     bodies = blocks(text, *languages)
     return bodies[-1] if bodies else None
+
+
+def json_block(text: str, *languages: str) -> str | None:
+    """The last block in one of these languages, as `last_block` finds it; where that is no JSON, the last one that a fence at the
+    beginning of a line ends, if it is: a text in JSON may hold fences, but no line break."""
+    block = last_block(text, *languages)
+    if block is None or _is_json(block):
+        return block
+    whole = next((body.strip() for language, body in reversed(_OF_LINES.findall(text)) if language.lower() in languages), block)
+    return whole if _is_json(whole) else block
+
+
+def _is_json(text: str) -> bool:
+    try:
+        strict_json.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def blocks(text: str, *languages: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rewardlab.processes.pool import Failed, workers
 from rewardlab.text import strict_json
-from rewardlab.text.blocks import last_block
+from rewardlab.text.blocks import json_block, last_block
 
 from . import tokens
 from .markup import KINDS, OPENS, Written, calls_in, pairs_in
@@ -97,7 +97,7 @@ def _read(text: str, form: str) -> list[Call] | Malformed | str:
             text = next(part for part in marked.groups() if part is not None)
         if form == "xml" or (form == "auto" and OPENS.search(text)):
             return _markup(text)
-        block = last_block(text, "json")
+        block = json_block(text, "json")
         stated = text.strip() if block is None else block
         if form == "json" or (form == "auto" and (block is not None or _is_json(stated))):
             return from_json(strict_json.parse(stated))

@@ -12,14 +12,13 @@ from rewardlab.processes.pool import Done, Failed, workers
 from rewardlab.settings.domain import PositiveFloat
 from rewardlab.text import strict_json
 from rewardlab.text.answers import after_thinking, between_tags
-from rewardlab.text.blocks import last_block
+from rewardlab.text.blocks import json_block
 from rewardlab.util.extras import require
 from rewardlab.verifiers.contract import Pair, Verdict, differs, no_verdict, right, verifier, wrong
 
 from .likeness import likeness
 from .schemas import schema_of
 
-FENCED = re.compile(r"^[ \t]*```(?:json)?[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,50}")
 
 
@@ -116,24 +115,12 @@ def stated_json(response: str) -> str:
     """The JSON text of a reply: its last ```json block (or block without a language) after any thinking, else what stands in answer
     tags, else the whole text."""
     text = after_thinking(response)
-    block = last_block(text, "json", "")
-    if block is None:
-        text = text.strip()
-        # a text of JSON may speak of tags
-        return text if text[:1] in ("{", "[", '"') else between_tags(text).strip()
-    if _is_json(block):
+    block = json_block(text, "json", "")
+    if block is not None:
         return block
-    # a string may hold fences, and no line break: only one that begins its line ends such a block
-    whole = next((body.strip() for body in reversed(FENCED.findall(text))), block)
-    return whole if _is_json(whole) else block
-
-
-def _is_json(text: str) -> bool:
-    try:
-        strict_json.parse(text)
-    except ValueError:
-        return False
-    return True
+    text = text.strip()
+    # a text of JSON may speak of tags
+    return text if text[:1] in ("{", "[", '"') else between_tags(text).strip()
 
 
 @verifier
