@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ import struct
 import subprocess
 import sys
 import threading
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -79,6 +82,40 @@ def test_values_cross_exactly(value):
     assert same(crossed(value), value)
 
 
+STANDARD = [
+    Decimal("1.50"), Decimal("-Infinity"), Fraction(-7, 10**30), datetime.date(2020, 2, 29), datetime.time(23, 59, 58, 1),
+    datetime.datetime(1999, 1, 2, 3, 4, 5, 6), datetime.timedelta(days=-1, microseconds=7),
+    datetime.datetime(1999, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=-3))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", STANDARD, ids=repr)
+def test_numbers_and_times_of_the_standard_library_cross(sandbox, value):
+    got = crossed([value, {value: value}])
+    assert got == [value, {value: value}]
+    assert type(got[0]) is type(value)
+    assert str(got[0]) == str(value)
+    # both ways, through a program
+    imports = "import datetime\nfrom decimal import Decimal\nfrom fractions import Fraction\n"
+    tests = f"{imports}x = {value!r}\nassert f(x) == (x, x)\n"
+    right, wrong = (check(sandbox, f"{imports}def f(x): return {first}, {value!r}\n", tests) for first in ("x", "None"))
+    assert (right.passed, wrong.passed) == (True, False), (right, wrong)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"decimal": "one"}, {"decimal": 1}, {"decimal": [0, 1]}, {"fraction": {"t": [1, 0]}}, {"fraction": {"t": ["1", 2]}},
+        {"fraction": "1/2"}, {"date": "2020-13-01"}, {"date": None}, {"datetime": 7}, {"timedelta": {"t": [10**12, 0, 0]}},
+        {"timedelta": {"t": [1.5]}}, {"time": {"t": []}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_number_or_time_is_broken(data):
+    with pytest.raises(Broken):
+        decode(data, refuse)
+
+
 def test_shared_parts_and_cycles_cross():
     part = [1]
     whole = {"a": part, "b": (part, part)}
@@ -93,7 +130,9 @@ json_text = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["t", "d", "e", "f", "r", "i", "s", "b", "y", "z", "g", "o", "x", "?"]), inner, max_size=2
+            st.sampled_from(["t", "d", "e", "f", "r", "i", "s", "b", "y", "z", "g", "o", "x", "?", "decimal", "fraction", "date"]),
+            inner,
+            max_size=2,
         )
     ),
     max_leaves=12,
@@ -106,7 +145,7 @@ def test_whatever_is_sent_becomes_a_plain_value_or_is_broken(data):
         value = decode(data, refuse)
     except Broken:
         return
-    assert type(value).__module__ == "builtins"
+    assert type(value).__module__ in ("builtins", "decimal", "fractions", "datetime")
 
 
 # ---- tests as source ------------------------------------------------------------------------------------------------

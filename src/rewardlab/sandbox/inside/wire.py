@@ -1,18 +1,20 @@
 """Values sent between a program and its checker.
 
 Only plain built-in values are sent: None, bool, int, float, complex, str, bytes, bytearray, range, list, tuple, dict, set,
-frozenset. They arrive as exactly these types, with the same contents, shared parts and cycles. For other objects, `foreign` gives
-a name, by which `known` finds them on the other side. Messages are JSON behind their length in four bytes: reading them runs no
-code.
+frozenset; and those of the standard library that are a number or a time: Decimal, Fraction, date, time, datetime, timedelta. They
+arrive as exactly these types, with the same contents, shared parts and cycles. For other objects, `foreign` gives a name, by which
+`known` finds them on the other side. Messages are JSON behind their length in four bytes: reading them runs no code.
 
     [1, 2]  [[1, 2]]      (1, 2)  {"t": [1, 2]}       {1: 2}  {"d": [[1, 2]]}      a list seen before  {"r": 0}
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -115,8 +117,44 @@ class _Encoder:
             return {"z": [value.real, value.imag]}
         if kind is range:
             return {"g": [self(value.start), self(value.stop), self(value.step)]}
+        for tag, (module, name, write, _) in _STANDARD.items():
+            # where its module is not loaded, it is no object of its class
+            if kind is getattr(sys.modules.get(module), name, None) and _is_fixed(value):
+                return {tag: self(write(value))}
         base = next((base for base in _BASES if issubclass(kind, base)), None)
         return self.foreign(value) if base is None else self(_AS_BASE[base](value))
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a time has no zone, or one that is an offset: others have rules of their own."""
+    zone = getattr(value, "tzinfo", None)
+    return zone is None or type(zone) is getattr(sys.modules.get("datetime"), "timezone", None)
+
+
+_STANDARD: dict[str, tuple[str, str, Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "decimal": ("decimal", "Decimal", str, lambda kind, text: kind(str.__str__(text))),
+    "fraction": (
+        "fractions",
+        "Fraction",
+        lambda x: (x.numerator, x.denominator),
+        lambda kind, parts: kind(*map(int.__int__, parts)),
+    ),
+    "date": ("datetime", "date", lambda x: x.isoformat(), lambda kind, text: kind.fromisoformat(text)),
+    "time": ("datetime", "time", lambda x: x.isoformat(), lambda kind, text: kind.fromisoformat(text)),
+    "datetime": ("datetime", "datetime", lambda x: x.isoformat(), lambda kind, text: kind.fromisoformat(text)),
+    "timedelta": (
+        "datetime",
+        "timedelta",
+        lambda x: (x.days, x.seconds, x.microseconds),
+        lambda kind, parts: kind(*map(int.__int__, parts)),
+    ),
+}
+"""By tag: the module and the name of a class, how a value of it is written in plain values, and how it is made of them."""
+
+
+def _made(tag: str, content: Any) -> Any:
+    module, name, _, make = _STANDARD[tag]
+    return make(getattr(importlib.import_module(module), name), content)
 
 
 _SEVERAL: dict[type, str] = {tuple: "t", set: "e", frozenset: "f"}
@@ -141,7 +179,7 @@ def decode(data: Any, known: Callable[[str, Any], Any], values: list[Any] | None
     """The value of some JSON. made: mutable values by number, which grows. Raises Broken on anything else."""
     try:
         return _Decoder(known, [] if values is None else values)(data)
-    except (TypeError, ValueError, KeyError, IndexError, RecursionError, AttributeError, OverflowError):
+    except (TypeError, ValueError, KeyError, IndexError, RecursionError, AttributeError, ArithmeticError):
         raise Broken("no value") from None
 
 
@@ -155,6 +193,8 @@ class _Decoder:
         if type(data) is not dict:
             return data
         ((tag, content),) = data.items()
+        if tag in _STANDARD:
+            return _made(tag, self(content))
         read = _READ.get(tag)
         return read(self, content) if read else self.known(tag, content)
 
