@@ -380,3 +380,18 @@ def test_a_faultless_teacher_writes_the_gold_query_and_a_careless_one_near_misse
     for error, texts in ((0.0, [problem.meta["solution"]]), (1.0, problem.meta["misses"])):
         teach = task(test_size=1, error=error).demonstrate
         assert {teach(problem, random.Random(i)) for i in range(50)} == set(texts)
+
+
+def test_rows_that_are_written_into_a_log_while_judging_are_seen(tmp_path):
+    path = tmp_path / "pets.db"
+    link = sqlite3.connect(path)
+    link.execute("PRAGMA journal_mode = WAL")
+    link.executescript(PETS)
+    answers = []
+    for _ in range(3):
+        # the gold query's result is kept as long as the file is the same, and now it is the log that changes
+        answers.append(judge(f"{DOGS} -- {len(answers)}", database=str(path)).correct)
+        link.execute("INSERT INTO pets SELECT * FROM pets")
+        link.commit()
+    link.close()
+    assert answers == [True] * 3

@@ -166,7 +166,8 @@ def database(source: str, dialect: str) -> Database:
     try:
         with open(source, "rb") as file:
             head = file.read(16)
-        status = os.stat(source)
+        # what is written last may stand in a log beside the file
+        files = [os.stat(name) for name in (source, f"{source}-wal") if os.path.exists(name)]
     except OSError as problem:
         raise Unusable(f"the database cannot be read: {problem}") from problem
     signatures = {"sqlite": head.startswith(b"SQLite format 3"), "duckdb": head[8:12] == b"DUCK"}
@@ -174,7 +175,7 @@ def database(source: str, dialect: str) -> Database:
     if kind is None:
         raise Unusable(f"{Path(source).name} is neither a sqlite nor a duckdb file")
     # time and size are in the cache key, so that a changed file is opened anew
-    return _opened(source, "", kind, status.st_mtime_ns, status.st_size)
+    return _opened(source, "", kind, max(of.st_mtime_ns for of in files), sum(of.st_size for of in files))
 
 
 def is_script(source: str) -> bool:
