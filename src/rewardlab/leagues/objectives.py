@@ -52,7 +52,7 @@ league = League(
     "and undecided in each; `rloo`, which costs no more than GRPO, one and two. `ppo` counts as equal in one world, `dr_grpo` "
     "and `lp_reg` in the other. The rest lie within two and a half points of GRPO, undecided: differences below about six "
     "points are often not found by eight pairs of runs.\n"
-    "- **A verifier that errs** costs all of them alike: all but `nsr` and `riskpo` end between 48% and 53%. None of these losses is made "
+    "- **A verifier that errs** costs all of them alike: all but `nsr` and `riskpo` end between 48% and 53%. None of these is made "
     "for it (`noisy_verifier_correction` is, and was not in the comparison).\n"
     "- **Worse**: `riskpo` ({noisy/riskpo} in `noisy`) hardly learns, as in the earlier tables: its bundles of five problems "
     "are made for steps of more than the eight here. (In `long` it and `dr_grpo` were run before they changed, and are not in "

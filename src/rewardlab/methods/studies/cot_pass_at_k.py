@@ -62,4 +62,8 @@ claim = Claim(
     versus=None, task="remainders:difficulty=[3,6],biased=0.8,error=0.05", measure="cot_pass@16", direction="higher", margin=0.05,
     against="before.cot_pass@16", settings={"problems": 8}, by=cot_pass_curve(by=right_chain(), n=16), problems=250, steps=40,
     guard=Within("pass@16", high=0.03, says="problems that sixteen replies answer"), guard_from="start",
+    finding="Here answers alone do not teach chains: within 40 updates right chains are found among sixteen replies for 6% of the "
+    "problems in place of 64%, while sixteen replies still answer 90% (95% before), four answers to guess from. Of the right "
+    "answers 4% follow from their chain then, 54% before. GRPO did not learn there (47% right, then 37%); at a third of the "
+    "rate, one run, it neither gained nor fell (51.5%, 54.5%).",
 )  # fmt: skip
