@@ -115,6 +115,6 @@ claim = Claim(
     versus="grpo", task="arithmetic:biased=0.75,error=0.1", measure="pass@1", direction="lower", margin=0.1,
     settings={"problems": 8}, versus_settings={"problems": 8}, steps=40,
     guard=Within("pass@1", high=0.03, says="right replies, from the start"), guard_from="start",
-    finding="With random rewards right replies fall from 36% to 12%, with accurate ones they rise to 62%. What a coin pays is noise "
-    "that every update follows: the policy loses what it could, and gains nothing.",
+    finding="With random rewards right replies fall from 36% to 12%, with accurate ones they rise to 62%. What a coin pays is "
+    "noise that every update follows: the policy loses what it could, and gains nothing.",
 )  # fmt: skip
