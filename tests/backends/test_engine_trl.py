@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -244,6 +245,20 @@ def test_replies_come_from_trl_only_where_it_has_these_settings(checkpoint, task
     trainer = made(registry.build("grpo", {"temperature": 0.7}), checkpoint, task, tmp_path, max_new=9)
     assert trainer.can_sample(Sampling(9, 0.7))
     assert not any(trainer.can_sample(s) for s in (Sampling(9, 0.0), Sampling(8, 0.7), Sampling(9), Sampling(9, 0.7, stop=("\n",))))
+
+
+def test_what_a_checkpoint_says_of_generation_changes_no_sample_and_is_kept(checkpoint, task, tmp_path):
+    """TRL leaves these open, and transformers would fill them in."""
+    shutil.copytree(checkpoint, folder := tmp_path / "model")
+    said = {"min_p": 0.9, "no_repeat_ngram_size": 1, "eos_token_id": [2, 5]}
+    (folder / "generation_config.json").write_text(json.dumps(said))
+    trainer = made(registry.build("grpo"), str(folder), task, tmp_path)
+    own = trainer.policy.model.generation_config
+    assert (own.min_p, own.no_repeat_ngram_size) == (None, None)
+    assert {2, 5} <= {*own.eos_token_id} == trainer.policy.ends
+    trainer.policy.save(tmp_path / "saved")
+    kept = json.loads((tmp_path / "saved" / "generation_config.json").read_text())
+    assert {name: kept[name] for name in ("min_p", "no_repeat_ngram_size")} == {"min_p": 0.9, "no_repeat_ngram_size": 1}
 
 
 @rollout(wraps="inner")

@@ -159,6 +159,20 @@ def test_a_checkpoint_in_several_files_loads(folder):
     assert_same_logits(load(path), model)
 
 
+@pytest.mark.parametrize("index", [False, True])
+def test_other_weights_beside_a_checkpoint_are_not_read(index, folder):
+    """Of an older checkpoint in more parts, which sort after those that the index names; or the same by other names."""
+    model, path = folder()
+    tensors = load_file(path / "model.safetensors")
+    if index:
+        (path / "model.safetensors").rename(path / "model-00001-of-00001.safetensors")
+        named = {"weight_map": dict.fromkeys(tensors, "model-00001-of-00001.safetensors")}
+        (path / "model.safetensors.index.json").write_text(json.dumps(named))
+    save_file({n: x + 1 for n, x in tensors.items()}, path / "model-00002-of-00002.safetensors")
+    save_file({"layers.0.attention.wq.weight": torch.zeros(3)}, path / "consolidated.safetensors")
+    assert_same_logits(load(path), model)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_we_save_is_what_transformers_reads(kind, folder, tmp_path):
     family, more = KINDS[kind]

@@ -19,7 +19,7 @@ import torch
 from datasets import Dataset
 from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import TrainerCallback
+from transformers import GenerationConfig, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from rewardlab.backends.trl.policy import TRLPolicy
@@ -92,8 +92,9 @@ class RecipeTrainer(GRPOTrainer):
             ops.run.max_new, float(sampling.get("temperature", 1.0)), config.top_p, int(sampling.get("top_k", 0))
         )  # fmt: skip
         config.learning_rate = ops.recipe.update.rate
-        # every token that ends a reply of ours must end TRL's
-        self.policy.model.generation_config.eos_token_id = sorted(self.policy.ends)
+        # every token that ends a reply of ours must end TRL's; and what TRL leaves open, transformers takes from the checkpoint,
+        # whose limits (min_p, no_repeat_ngram_size) would change what is sampled without changing the log-probs
+        self.policy.model.generation_config = GenerationConfig(eos_token_id=sorted(self.policy.ends))
         n = ops.recipe.update.problems * ops.run.steps
         positions = Dataset.from_dict({"prompt": [""] * n, "position": list(range(ops.position, ops.position + n))})
         super().__init__(

@@ -64,7 +64,7 @@ def load_llama(folder: Path, value_head: bool = False, dtype: torch.dtype = torc
     surprised = config.get("model_type") == KIND
     if surprised:
         config["model_type"] = config.pop("trunk_type")
-    files = sorted(folder.glob("*.safetensors"))
+    files = weight_files(folder)
     if not files:
         raise Unsupported(f"{folder} holds no .safetensors file; save the model with save_pretrained(safe_serialization=True)")
     tensors = {k: v for file in files for k, v in load_file(file).items()}
@@ -87,6 +87,19 @@ def load_llama(folder: Path, value_head: bool = False, dtype: torch.dtype = torc
     if vector is not None:
         model.surprise = Surprise(load_llama(folder / READER), vector)
     return model
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files that hold the weights, as transformers chooses them: one by its name, or those that the index names.
+
+    Others may lie beside them: the same weights by other names (Mistral's consolidated.safetensors), parts of an older checkpoint.
+    """
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        return [whole]
+    if index.is_file():
+        return sorted({folder / name for name in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+    return sorted(folder.glob("*.safetensors"))
 
 
 def check_weights(model: Llama, names: set[str]) -> None:
