@@ -143,6 +143,19 @@ def test_an_architecture_that_nothing_runs_is_named(config, message, words, tmp_
         load_policy("other")
 
 
+@pytest.mark.parametrize("prefix", ["", "hf:"])
+def test_a_tokenizers_own_code_is_not_run_and_nobody_is_asked(prefix, model, monkeypatch):
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda *text: asked.append(text) or "y")
+    (model / "own.py").write_text("raise SystemExit('this code ran')")
+    about = json.loads((model / "tokenizer_config.json").read_text())
+    own = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}}
+    (model / "tokenizer_config.json").write_text(json.dumps(about | own))
+    with pytest.raises(RewardlabError, match="its tokenizer is code that comes with the checkpoint, and is not run"):
+        load_policy(f"{prefix}models/tiny", "cpu", "float32")
+    assert asked == []
+
+
 def test_a_checkpoint_that_lacks_weights_does_not_start_from_random_ones(model):
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 2}))

@@ -95,8 +95,9 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
     if is_encoder(found.config):
         return EncoderPolicy.without_numbers(found.folder)
     folder = str(found.folder)
-    reader = TextPolicy(AutoTokenizer.from_pretrained(folder))
-    reader.context = context_of(SimpleNamespace(config=AutoConfig.from_pretrained(folder)), reader.tokenizer)
+    reader = TextPolicy(AutoTokenizer.from_pretrained(folder, trust_remote_code=False))
+    config_there = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    reader.context = context_of(SimpleNamespace(config=config_there), reader.tokenizer)
     return reader
 
 

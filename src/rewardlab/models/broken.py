@@ -28,6 +28,11 @@ def reason(folder: Path, problem: Exception) -> str:
         return (
             f"{pointers[0]} is a pointer of git-lfs, and not the file itself: run `git lfs pull` in the folder it was cloned into"
         )
+    if "custom code" in str(problem):
+        return (
+            "its tokenizer is code that comes with the checkpoint, and is not run; where a tokenizer.json is there too, take "
+            "tokenizer_class and auto_map out of tokenizer_config.json"
+        )
     if "tokenizer" in why.lower() and not any((folder / name).is_file() for name in TOKENIZERS):
         return "it holds no tokenizer; copy tokenizer.json and tokenizer_config.json of the model that it was made from into it"
     if not weights and isinstance(problem, OSError):

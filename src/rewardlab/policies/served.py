@@ -262,6 +262,6 @@ def _tokenizer(name: str) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(name)
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError) as problem:
         raise RewardlabError(f"tokenizer={name}: {problem}") from None

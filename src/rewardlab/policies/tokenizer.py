@@ -24,7 +24,7 @@ def read_tokenizer(folder: Path | str) -> Any:
         return PreTrainedTokenizerFast.from_pretrained(str(folder))
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(str(folder))
+    return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
 
 
 def encoded(tokenizer: Any, texts: Sequence[str], begins: bool = True) -> list[list[int]]:

@@ -170,7 +170,7 @@ class Reader:
             from transformers import AutoTokenizer
 
             try:
-                self.tokenizer = AutoTokenizer.from_pretrained(tokenizer)
+                self.tokenizer = AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)
             except (OSError, ValueError) as problem:
                 raise RewardlabError(f"--tokenizer {tokenizer}: {problem}") from None
 

@@ -54,8 +54,8 @@ class VisionPolicy(HFPolicy):
         if lora_rank or adapter or nf4:
             raise RewardlabError("adapters on vision-language models, and 4 bits, are not offered; train the whole model")
         where = device_of(device)
-        model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32)
-        policy = cls(model, AutoTokenizer.from_pretrained(str(folder)), where, dtype_of(dtype, where))
+        model = AutoModelForImageTextToText.from_pretrained(str(folder), dtype=torch.float32, trust_remote_code=False)
+        policy = cls(model, AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False), where, dtype_of(dtype, where))
         policy.stop_as_in(folder)
         policy.told = preprocessor(Path(folder))
         policy.mean, policy.std = (tuple(policy.told.get(f"image_{x}") or getattr(policy, x)) for x in ("mean", "std"))
