@@ -135,9 +135,7 @@ def checkpoint_weights(whole: Any, model: Any) -> Iterator[tuple[str, Tensor]]:
     if getattr(model, "is_loaded_in_4bit", False):
         raise RewardlabError("the weights below the adapters are in 4 bits (nf4:), which nothing else here can take over")
     # several tables of one module have adapters within adapters
-    state = {
-        BELOW.sub(".", name.removeprefix(PEFT)): tensor for name, tensor in whole.state_dict().items() if ".lora_" not in name
-    }
+    state = {BELOW.sub(".", name.removeprefix(PEFT)): tensor for name, tensor in whole.state_dict().items() if ".lora_" not in name}
     # transformers may hold several matrices of a checkpoint in one
     yield from revert_weight_conversion(model, state).items()
 
