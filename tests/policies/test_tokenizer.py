@@ -49,7 +49,7 @@ def test_for_others_transformers_chooses(saved, tmp_path, monkeypatch, file, cha
     for name in ("config.json", "tokenizer_config.json", "tokenizer.json"):
         (tmp_path / name).write_text((saved / name).read_text())
     (tmp_path / file).write_text(json.dumps(json.loads((tmp_path / file).read_text()) | change))
-    monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda folder: f"chosen for {folder}")
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda folder, **asked: f"chosen for {folder}")
     assert read_tokenizer(tmp_path) == f"chosen for {tmp_path}"
     assert read_tokenizer(saved) != f"chosen for {saved}"
 
