@@ -54,6 +54,23 @@ def test_an_environment_of_the_users_own_may_pay_and_is_not_refused(tmp_path):
     assert rewardlab.plan("ufo_try_again", settings={"env": f"{mine}:mine"}, task="terminals", **SMALL)["formula"]
 
 
+@pytest.mark.parametrize(("prompts", "told"), [(["Play."] * 3 + ["Play now."] * 2, True), ([f"Game {i}." for i in range(5)], False)])
+def test_rows_that_differ_in_what_is_played_alone_are_told(prompts, told, tmp_path, capsys):
+    (mine := tmp_path / "mine.py").write_text(
+        "from rewardlab.core import Message, environment\n"
+        "@environment(start=lambda problem, seed: (None, problem.meta['secret'] // 2))\n"
+        "def mine(state, turn):\n"
+        "    return Message('user', 'go on', reward=1.0), state\n"
+    )
+    rows = tmp_path / "rows.jsonl"
+    # the last two are the same in all
+    secrets = (1, 2, 3, 4, 4)
+    rows.write_text("".join(json.dumps({"prompt": p, "secret": i}) + "\n" for p, i in zip(prompts, secrets, strict=True)))
+    rewardlab.plan("grpo", reward="paid()", settings={"env": f"{mine}:mine"}, task=str(rows), **SMALL)
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("warning: 3 rows of rows have the prompt of another row and differ in their columns alone" in said) is told
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs")

@@ -183,6 +183,15 @@ def test_replies_are_the_same_whenever_an_answer_comes(policy):
     assert all([r for _, r in t.paid] == [1.0, 2.0, 3.0] and t.stop == "end" for g in runs[1] for t in g)
 
 
+def test_rows_that_their_columns_alone_tell_apart_are_not_played_alike(policy):
+    """Their first replies have random numbers of their own; the first of equal rows has those that it has alone."""
+    alike = [ask("Please.", number=i) for i in range(3)]
+    play = interactive(env=waiting(seconds=0.0), n=1, turns=1)
+    said = [t.reply for (t,) in play(alike, Run(policy, seed=1, max_new=4))]
+    assert len(set(said)) == 3
+    assert said[0] == play(alike[:1], Run(policy, seed=1, max_new=4))[0][0].reply
+
+
 def test_the_policy_replies_in_some_episodes_while_others_wait():
     """One of six answers takes long: the five others are at their end before it comes."""
 

@@ -396,7 +396,8 @@ GOOD = '{"prompt": "a", "answer": "1"}\n'
     [
         ("", "holds no problems"),
         ("\n\n", "holds no problems"),
-        (GOOD, "at least two different prompts"),
+        (GOOD, "at least two different prompts are needed, one of them to test on$"),
+        (GOOD + GOOD.replace("}", ', "map": 2}'), "one of them to test on: rows with the same prompt are one problem"),
         (GOOD + "\n" + '{"prompt": "b", \n', "line 3: broken JSON"),
         (GOOD + "[1]\n", "line 2: expected an object"),
         (GOOD + '{"prompt": "b"}\n', "line 2: the problem has no answer .it has no column 'answer'; its columns are: prompt"),

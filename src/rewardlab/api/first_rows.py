@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,8 @@ from rewardlab.policies.text import TextPolicy
 from rewardlab.registry.names import ASK_VERIFIER
 from rewardlab.rewards.returned import is_ours
 from rewardlab.runs.config import RunConfig
+from rewardlab.tasks.sources import Listed
+from rewardlab.util.progress import console
 
 ROWS = 8
 """Problems that are looked at."""
@@ -65,7 +68,8 @@ def check_engines(*slots: Part) -> None:
 
 
 def check_start(recipe: Recipe, task: Task) -> None:
-    """Raise RewardlabError where an environment in a user's file cannot begin the first problem.
+    """Raise RewardlabError where an environment in a user's file cannot begin the first problem; say where rows differ in what it
+    plays, and not in their prompts.
 
     It begins each of them before training, for the length of its first message; it is asked nothing yet, since an answer may do
     something elsewhere.
@@ -74,6 +78,22 @@ def check_start(recipe: Recipe, task: Task) -> None:
     own = [part for part in parts if isinstance(part, Environment) and getattr(part, "function", None) is from_file.function]
     if own and (problem := next(_first(task), None)) is not None:
         own[0].start(problem, 0)
+        _tell_alike(task)
+
+
+def _tell_alike(task: Task) -> None:
+    """Say that rows with equal prompts are one problem wherever problems are told apart, though an environment may play each."""
+    if not isinstance(task.train, Listed):
+        return
+    differ = defaultdict[str, set[str]](set)
+    for p in (*task.train.problems, *task.test):
+        differ[p.key].add(repr((p.answer, sorted(p.meta.items()))))
+    if alike := sum(len(rows) for rows in differ.values() if len(rows) > 1):
+        console.print(
+            f"warning: {alike:,} rows of {task.name} have the prompt of another row and differ in their columns alone: they are one "
+            "problem where some are held out, remembered or resumed. Let the prompt say which it is, such as: Game 17.",
+            highlight=False, soft_wrap=True, markup=False,
+        )  # fmt: skip
 
 
 def _check_pays(recipe: Recipe, task: Task, who: str) -> None:

@@ -160,8 +160,8 @@ def trainable(task: Task) -> Task:
     """The task. Raises RewardlabError where every problem is held out: then it can be measured on, and not trained on."""
     if isinstance(task.train, Listed) and not task.train.problems:
         raise RewardlabError(
-            f"{task.name} holds no training problem that is not a test problem too: equal prompts are held out together. Leave out "
-            "--test, or give one with other prompts"
+            f"{task.name} holds no training problem that is not a test problem too: equal prompts are held out together, "
+            "whatever else their rows hold. Leave out --test, or give one with other prompts"
         )
     return task
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
@@ -151,7 +152,7 @@ def _play_apart(
     Each reply has random numbers of its own, so it is the same whenever its turn comes.
     """
     rng = run.rng("rollout")
-    seeds = [seed_of(run.seed, "rollout", run.moment, t.problem.key, *t.path) for t in episodes]
+    seeds = [seed_of(run.seed, "rollout", run.moment, *key) for key in _told_apart(episodes)]
     ready, asked = list(range(len(episodes))), dict[Future, int]()
     with _threads(len(episodes)) as threads:
         while ready or asked:
@@ -163,6 +164,17 @@ def _play_apart(
                 asked |= {threads.submit(env, states[i], episodes[i].turns[-1], place_of(episodes[i])): i for i in ready}
             answers = {asked.pop(done): done.result() for done in _some(asked)}
             ready = _take(episodes, states, answers, run, turns)
+
+
+def _told_apart(episodes: Sequence[Trajectory]) -> list[tuple[Any, ...]]:
+    """A key of each episode, by its problem and path; of rows with the same prompt, which only their columns tell apart, each its
+    own."""
+    seen = Counter[tuple[Any, ...]]()
+    keys = []
+    for key in ((t.problem.key, *t.path) for t in episodes):
+        keys.append((*key, "again", seen[key]) if seen[key] else key)
+        seen[key] += 1
+    return keys
 
 
 def _some(asked: Collection[Future]) -> list[Future]:
