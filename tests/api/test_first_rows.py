@@ -54,7 +54,9 @@ def test_an_environment_of_the_users_own_may_pay_and_is_not_refused(tmp_path):
     assert rewardlab.plan("ufo_try_again", settings={"env": f"{mine}:mine"}, task="terminals", **SMALL)["formula"]
 
 
-@pytest.mark.parametrize(("prompts", "told"), [(["Play."] * 3 + ["Play now."] * 2, True), ([f"Game {i}." for i in range(5)], False)])
+@pytest.mark.parametrize(
+    ("prompts", "told"), [(["Play."] * 3 + ["Play now."] * 2, True), ([f"Game {i}." for i in range(5)], False)]
+)
 def test_rows_that_differ_in_what_is_played_alone_are_told(prompts, told, tmp_path, capsys):
     (mine := tmp_path / "mine.py").write_text(
         "from rewardlab.core import Message, environment\n"

@@ -235,7 +235,7 @@ def test_rows_without_answers_may_be_judged_by_what_an_environment_pays(game, tm
     paying, rows = tmp_path / "paying.py", tmp_path / "rows.jsonl"
     paying.write_text(GAME.replace("last=at == upto)", "last=at == upto, reward=0.5)"))
     rows.write_text("".join(json.dumps({"prompt": f"Game {i}."}) + "\n" for i in range(4)))
-    with pytest.raises(RewardlabError, match="the reward correct.. needs answers.* what the environment pays .*--verifier earned"):
+    with pytest.raises(RewardlabError, match=r"the reward correct\(\) needs answers.* the environment pays .*--verifier earned"):
         rewardlab.train("grpo", "untrained", rows, settings={"env": f"{paying}:game"}, out=tmp_path / "run", **SHORT)
     asked = ["eval", "untrained", "--test", str(rows), "--env", str(paying), "--max-new", "1", "--problems", "2", "--device", "cpu"]
     assert cli.main(asked) == 2

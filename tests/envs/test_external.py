@@ -177,7 +177,9 @@ def test_the_start_of_an_environment_takes_its_settings(tmp_path, start, refused
     if not refused:
         assert read_environment(f"{file}:game(upto=3)").start(ask("?"), 0) == (None, {})
         return
-    with pytest.raises(RewardlabError, match=r"begin of .*own.py begins .* of game .* no upto: write def begin\(problem, seed, \*, upto"):
+    with pytest.raises(
+        RewardlabError, match=r"begin of .*own.py begins .* of game .* no upto: write def begin\(problem, seed, \*, upto"
+    ):
         read_environment(f"{file}:game")
 
 

@@ -159,7 +159,7 @@ def test_an_environment_of_ones_own_is_registered_by_its_module(tmp_path, monkey
     """As Gymnasium writes it; a text that its actions are not made of is told to the player, and never reaches it."""
     pytest.importorskip("gymnasium")
     (tmp_path / "own_words_env.py").write_text(WORDS)
-    with pytest.raises(RewardlabError, match="own_words_env, which is to register .* PYTHONPATH"):
+    with pytest.raises(RewardlabError, match=r"own_words_env, which is to register .* PYTHONPATH"):
         registry.task("gym_text:own_words_env:Words-v0")
     monkeypatch.syspath_prepend(str(tmp_path))
     task = registry.task("gym_text:own_words_env:Words-v0")

@@ -119,7 +119,7 @@ def test_what_a_template_refuses_is_told_with_the_roles(tokenizer):
 @pytest.mark.parametrize("read", [lambda words, new: since_reply(words, new, "", ended=False), lambda words, new: in_words(new)])
 def test_a_message_of_a_role_that_templates_leave_out_is_refused(read, tokenizer):
     """Qwen's template writes nothing of it: the policy would not see what its environment says."""
-    with pytest.raises(RewardlabError, match="no role 'observation' of a message .'a wall'.: write one of system, user"):
+    with pytest.raises(RewardlabError, match=r"no role 'observation' of a message \('a wall'\): write one of system, user"):
         read(tokenizer(QWEN), (Message("observation", "a wall"),))
 
 

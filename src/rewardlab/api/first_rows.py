@@ -90,8 +90,8 @@ def _tell_alike(task: Task) -> None:
         differ[p.key].add(repr((p.answer, sorted(p.meta.items()))))
     if alike := sum(len(rows) for rows in differ.values() if len(rows) > 1):
         console.print(
-            f"warning: {alike:,} rows of {task.name} have the prompt of another row and differ in their columns alone: they are one "
-            "problem where some are held out, remembered or resumed. Let the prompt say which it is, such as: Game 17.",
+            f"warning: {alike:,} rows of {task.name} have the prompt of another row and differ in their columns alone: they are "
+            "one problem where some are held out, remembered or resumed. Let the prompt say which it is, such as: Game 17.",
             highlight=False, soft_wrap=True, markup=False,
         )  # fmt: skip
 

@@ -110,7 +110,8 @@ class TextGame:
         if not self.names:
             if self.env.action_space.contains(action):
                 return self._step(action)
-            return f"{action[:60]!r} is not an action here, which are of the form {self.env.action_space}.\n\n{self.seen}", 0.0, False
+            says = f"{action[:60]!r} is not an action here, which are of the form {self.env.action_space}."
+            return f"{says}\n\n{self.seen}", 0.0, False
         name = named(action, self.names)
         if name is None:
             return f"{invalid(action, self.names)}\n\n{self.seen}", 0.0, False

@@ -45,8 +45,8 @@ def _check_roles(messages: Sequence[Message]) -> None:
     """Refuse roles that templates do not know: most leave such a message out, and nobody would see that."""
     if other := next((m for m in messages if m.role not in ROLES), None):
         raise RewardlabError(
-            f"chat templates know no role {other.role!r} of a message ({other.text[:60]!r}): write one of {', '.join(ROLES)}; what an "
-            'environment says is Message("user", ...)'
+            f"chat templates know no role {other.role!r} of a message ({other.text[:60]!r}): write one of {', '.join(ROLES)}; what "
+            'an environment says is Message("user", ...)'
         )
 
 
@@ -160,8 +160,8 @@ class _Asked:
 
 @lru_cache(maxsize=64)
 def _shows(asked: _Asked, what: str) -> bool:
-    """Whether the template writes a schema ("tools"), a message of the role tool ("results"), plain text that it is given ("texts"),
-    a system message at the beginning or after another one, or two messages of the user in a row."""
+    """Whether the template writes a schema ("tools"), a message of the role tool ("results"), plain text that it is given
+    ("texts"), a system message at the beginning or after another one, or two messages of the user in a row."""
     function = {"name": RESULT, "description": RESULT, "parameters": {"type": "object", "properties": {}}}
     asks, said, shown = ({"role": role, "content": x} for role, x in (("user", "?"), ("assistant", "!"), ("user", RESULT)))
     system = {"role": "system", "content": RESULT}

@@ -250,8 +250,10 @@ def _divide(problems: list[Problem], share: float, path: str) -> tuple[list[Prob
         raise RewardlabError(f"{path} holds no problems")
     if len(keys) < 2:
         # rows of an environment may differ in what is played alone
-        told = ": rows with the same prompt are one problem, whatever their columns hold, so let it say which" if problems[1:] else ""
-        raise RewardlabError(f"{path}: at least two different prompts are needed, one of them to test on{told}")
+        alike = ": rows with the same prompt are one problem, whatever their columns hold, so let it say which"
+        raise RewardlabError(
+            f"{path}: at least two different prompts are needed, one of them to test on{alike if problems[1:] else ''}"
+        )
     if not any(keys.values()):
         # the share may be too small for any hash to fall below it: move one problem, always the same
         keys[min(keys)] = True

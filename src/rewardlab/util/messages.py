@@ -12,9 +12,7 @@ def text_of(message: Mapping[str, Any]) -> str:
     content = message.get("content") or ""
     parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content if isinstance(part, Mapping)]
     calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
-    written = [
-        json.dumps({"name": call.get("name"), "arguments": _given(call)}, default=str, ensure_ascii=False) for call in calls
-    ]
+    written = [json.dumps({"name": call.get("name"), "arguments": _given(call)}, default=str, ensure_ascii=False) for call in calls]
     said = "".join(map(str, parts))
     return "\n".join([*([said] if said or not written else []), *(f"<tool_call>\n{call}\n</tool_call>" for call in written)])
 
