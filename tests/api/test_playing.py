@@ -245,6 +245,16 @@ def test_rows_without_answers_may_be_judged_by_what_an_environment_pays(game, tm
     assert json.loads(capsys.readouterr().out)["pass@2"]["value"] == 1.0
 
 
+@pytest.mark.parametrize("how", [str, Path])
+def test_an_environment_is_named_in_python_as_on_the_command_line(how, game, played, task, tmp_path):
+    env = how(game.removesuffix(":game"))
+    rewardlab.evaluate("untrained", task, k=(1,), problems=1, device="cpu", max_new=4, env=env, turns=3)
+    assert played() == 2
+    assert export_environment(task, tmp_path / "package", env=env)["environment"].startswith("from_file(")
+    with pytest.raises(RewardlabError, match="env must be an environment"):
+        rewardlab.evaluate("untrained", task, env=7)
+
+
 def test_a_selection_plays_too(game, played, task):
     rewardlab.answer(registry.build("majority_vote", {"env": game, "n": 3}), "untrained", task, problems=1, device="cpu", max_new=4)
     assert played() == 6

@@ -3,6 +3,7 @@
 import pytest
 
 import rewardlab
+from rewardlab import registry
 from rewardlab.core import Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import read_environment
@@ -190,3 +191,13 @@ def test_an_episode_does_not_begin_with_a_reward_or_its_end(tmp_path, which):
     (file := tmp_path / "own.py").write_text(OWN.format(step="state, turn", start="problem, seed", begins=begins))
     with pytest.raises(RewardlabError, match=rf"game of .* begins an episode with a message that has (the reward 1.0|{which})"):
         read_environment(f"{file}:game").start(ask("?"), 0)
+
+
+def test_an_environment_is_named_by_a_path_too_and_nothing_else_is_taken_for_one(tmp_path):
+    (file := tmp_path / "own.py").write_text(OWN.format(step="state, turn", start="problem, seed", begins="None, {}"))
+    assert registry.build("grpo", {"env": file}) == registry.build("grpo", {"env": f"{file}:game"})
+    with pytest.raises(RewardlabError, match=r"the environment game was not called: write game\(...\)"):
+        registry.build("grpo", {"env": find(file, "game", "environment")})
+    for method in ("grpo", "igpo"):
+        with pytest.raises(RewardlabError, match=r"env must be an environment .* or name one \(FILE.py:NAME\), not <class 'dict'>"):
+            registry.build(method, {"env": dict})

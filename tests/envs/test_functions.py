@@ -587,3 +587,36 @@ def test_what_a_partial_gives_is_not_the_policys_to_give(typed_file):
 def test_what_cannot_be_a_tool_is_refused_at_the_start(typed_file, name, says):
     with pytest.raises(RewardlabError, match=rf"{name} of .*typed[.]py cannot be a tool: .*{says}"):
         registry.build("grpo", {"tools": f"{typed_file}:{name}"})
+
+
+GIVEN = '''
+def double(x: int) -> int:
+    """Double a number.
+
+    Args:
+        x: the number
+    """
+    return 2 * x
+
+'''
+
+
+def test_tools_may_be_functions_of_a_module_that_is_imported(tmp_path, monkeypatch):
+    """As TRL takes them; a run that is resumed finds them by their file."""
+    (tmp_path / "tools_given_in_python.py").write_text(GIVEN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import tools_given_in_python as given
+
+    for written in (given.double, [given.double], [f"{given.__file__}:double"], f"{given.__file__}:double"):
+        env = environment_of(registry.build("grpo", {"tools": written}))
+        assert env.settings["tools"] == (f"{tmp_path}/tools_given_in_python.py:double",)
+    message, _ = env(
+        env.start(ask("?"), 0)[1], Turn("policy", None, text='<tool_call>{"name": "double", "arguments": {"x": 4}}</tool_call>')
+    )
+    assert message.text == "8"
+
+
+@pytest.mark.parametrize("tool", [lambda x: x, len])
+def test_a_tool_that_no_file_holds_by_its_name_is_refused_in_words(tool):
+    with pytest.raises(RewardlabError, match=r"is in no file from which it can be imported .*at the top of a file"):
+        registry.build("grpo", {"tools": [tool]})

@@ -17,6 +17,7 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.core import Environment, Problem, Task
 from rewardlab.errors import RewardlabError
+from rewardlab.registry.formula import environment_from
 from rewardlab.registry.playing import TURNS, refuse_other
 from rewardlab.settings.domain import PATH, POSITIVE
 from rewardlab.tasks.sources import Shuffled
@@ -66,14 +67,14 @@ packages = ["{name}"]
 
 
 def export_environment(
-    task: Task | Path | str, out: Path | str, *, rows: int = 1000, test_rows: int = 200, env: Environment | None = None,
-    turns: int = TURNS,
+    task: Task | Path | str, out: Path | str, *, rows: int = 1000, test_rows: int = 200,
+    env: Environment | Path | str | None = None, turns: int = TURNS,
 ) -> dict[str, Any]:  # fmt: skip
     """Write a Python package for `verifiers` into `out`.
 
     rows: training problems, at most; an endless task has so many.  test_rows: held-out ones, for its eval dataset.
-    env, turns: what answers the replies, for at most so many of them; by default that of the task. Files that it names (tools, a
-    corpus) stay where they are. Returns what was written. Raises RewardlabError for a task whose prompts are no text, and where
+    env, turns: what answers the replies (an environment, or its name as of --env), for at most so many of them; by default that of
+    the task. Files that it names (tools, a corpus) stay where they are. Returns what was written. Raises RewardlabError for a task whose prompts are no text, and where
     `out` holds files.
     """
     for setting, number in (("rows", rows), ("test_rows", test_rows), ("turns", turns)):
@@ -81,6 +82,7 @@ def export_environment(
     task = os.fspath(task) if isinstance(task, os.PathLike) else task
     written = task if isinstance(task, str) else task.name
     task = registry.task(task) if isinstance(task, str) else task
+    env = None if env is None else environment_from(env)
     refuse_other(task, {"env": env})
     out = Path(PATH.check("out", out))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -49,7 +49,7 @@ BATCH = 32
 @in_order
 def evaluate(
     model: str | Path | Result | Policy, task: Task | Path | str | None = None, *, k: Sequence[int] = (1, 8), problems: int = 200,
-    temperature: float = 1.0, judge: Any = None, workers: str | None = None, env: Environment | None = None,
+    temperature: float = 1.0, judge: Any = None, workers: str | None = None, env: Environment | Path | str | None = None,
     turns: int | None = None, best_of: Any = None, reasoning: Any = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """pass@k on held-out problems, with 95% intervals over problems; of a run that trained a reward model or a judge, its
@@ -60,8 +60,9 @@ def evaluate(
     judge: the verifier in place of the task's own: a name, FILE.py:function, a plain function (completion, answer ...), or
     openai:URL#NAME, a served model. Replies without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of
     replies that reached the length limit.
-    env, turns: what answers the replies, for at most so many of them; by default those of the run, or of the task. A run's own
-    environment may answer for other turns than in the run; a task that brings an environment says them in its name.
+    env, turns: what answers the replies (an environment, or its name as of --env), for at most so many of them; by default those of
+    the run, or of the task. A run's own environment may answer for other turns than in the run; a task that brings an environment
+    says them in its name.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
     best_of: a reward in any form that `train` takes, and what the best of k replies by it is worth: `best`, a row for each k, with

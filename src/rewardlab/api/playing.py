@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rewardlab import registry
 from rewardlab.api.first_rows import check_engines
 from rewardlab.core import Environment, Task
 from rewardlab.models.load import Policy
+from rewardlab.registry.formula import environment_from
 from rewardlab.registry.playing import TURNS, answers, no_environment, refuse_other
 from rewardlab.runs.named import config_of_run
 
 
-def played_by(model: str | Policy, task: Task, env: Environment | None, turns: int | None) -> tuple[Environment | None, int]:
+def played_by(
+    model: str | Policy, task: Task, env: Environment | Path | str | None, turns: int | None
+) -> tuple[Environment | None, int]:  # fmt: skip
     """What answers the replies, and how often: as given, else as in the run, else as the task says.
 
     Raises RewardlabError for turns without an environment, for another one than that of a task that can only be played, and for a
     search engine that does not answer.
     """
+    env = None if env is None else environment_from(env)
     refuse_other(task, {"env": env})
     said: int | None = TURNS
     if env is None:

@@ -78,7 +78,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None, **by_name: Any) 
     given = settings or {}
     methods = with_base(stacked(name), beneath(name), given)
     functions = [function for _, function in methods]
-    if any(isinstance(value, str) for value in given.values()):
+    if not all(isinstance(value, bool | int | float | None) for value in given.values()):
         from rewardlab.registry.formula import with_parts
 
         given = with_parts(functions, given)

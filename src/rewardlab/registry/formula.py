@@ -107,14 +107,41 @@ def read_environment(written: str) -> Environment:
     return part("environment", "from_file", path=str(Path(where).expanduser().resolve()), function=function, **own)
 
 
+def environment_from(given: Any, name: str = "env") -> Environment:
+    """The environment that is given in Python: an environment, or its text as of --env. Raises RewardlabError for anything else.
+
+    name: of the setting or argument, for the error.
+    """
+    if isinstance(given, str | os.PathLike):
+        return read_environment(os.fspath(given))
+    if isinstance(given, PartFactory):
+        raise RewardlabError(f"the environment {given.__name__} was not called: write {given.__name__}(...)")
+    if not isinstance(given, Environment):
+        raise RewardlabError(
+            f"{name} must be an environment (what a function with @environment returns) or name one (FILE.py:NAME), "
+            f"not {given!r:.60}"
+        )
+    return given
+
+
 def with_parts(functions: Iterable[Callable], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a stack of methods, in which a text for a setting that is a reward or an environment is what it stands for."""
+    """Settings of a stack of methods, in which a text, or a path, for one that is a reward or an environment is what it stands for.
+
+    Raises RewardlabError for an environment that is none.
+    """
     kinds = (("Reward", read_reward), ("Environment", read_environment))
     of_methods = {name: reader for function in functions for kind, reader in kinds for name in _settings_of_kind(function, kind)}
     # every method that samples replies takes an environment (`playing.py`)
     takers = {"env": read_environment, **of_methods}
     readers = {key: takers.get(key.rpartition(".")[2]) for key in settings}
-    return {key: reader(value) if isinstance(value, str) and (reader := readers[key]) else value for key, value in settings.items()}
+    return {key: _setting_read(readers[key], key, value) for key, value in settings.items()}
+
+
+def _setting_read(reader: Callable[[str], Any] | None, key: str, value: Any) -> Any:
+    """The setting as its reader, if it has one, reads a text or a path."""
+    if reader is read_environment:
+        return value if value is None else environment_from(value, key)
+    return reader(os.fspath(value)) if reader is not None and isinstance(value, str | os.PathLike) else value
 
 
 def _settings_of_kind(function: Callable, kind: str) -> Iterator[str]:

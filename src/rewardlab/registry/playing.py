@@ -9,6 +9,7 @@ Methods that play already take `env` themselves, and get it; so `--tools` and `-
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -245,14 +246,33 @@ def changed_in(value: Any, change: Callable[[Part], Part]) -> Any:
 
 
 def _tools(names: Any) -> Environment:
-    listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    if isinstance(names, str):
+        listed: list[Any] = [name.strip() for name in names.split(",")]
+    else:
+        listed = [names] if callable(names) or isinstance(names, os.PathLike) else list(names)
     from rewardlab.envs.functions import functions, place_of, tools_of
 
     # a saved recipe finds the file from anywhere
-    placed = tuple(f"{path.resolve()}:{name}" for path, name in map(place_of, listed))
+    placed = tuple(f"{path.resolve()}:{name}" for path, name in (place_of(_named(tool)) for tool in listed))
     # what is missing or wrong is reported now, not after the model is loaded
     tools_of(placed)
     return functions(tools=placed)
+
+
+def _named(tool: Any) -> str:
+    """FILE.py:NAME of a tool, by which other processes and a run that is resumed find it. Raises RewardlabError where they do
+    not."""
+    from rewardlab.rewards.user.in_python import module_file
+
+    if isinstance(tool, str | os.PathLike):
+        return os.fspath(tool)
+    if (file := module_file(tool)) is None:
+        name = getattr(tool, "__name__", repr(tool)[:60])
+        raise RewardlabError(
+            f"the tool {name} is in no file from which it can be imported (a lambda, an object, a function of a script or a "
+            f'notebook): write it at the top of a file, and give "FILE.py:{name}", or import it from there'
+        )
+    return f"{file}:{tool.__qualname__}"
 
 
 def _corpus(corpus: str) -> Environment:

@@ -35,7 +35,7 @@ def reward_of(function: Any) -> Reward:
         raise RewardlabError(f"{function!r} cannot be a reward: it is neither a reward nor a function")
     # a function that cannot be called is refused here, and not after the first rollouts
     prepared(function, file_of(function), None)
-    module, path = getattr(function, "__module__", None) or "", _module_file(function)
+    module, path = getattr(function, "__module__", None) or "", module_file(function)
     if path is None:
         given, place, code = hold(function)
         return from_python(function=given, place=place, code=code)
@@ -48,7 +48,7 @@ OF_FILES = "rewardlab_user_"
 """Begins the names of modules that were read from a file by its path (`functions.module_in`)."""
 
 
-def _module_file(function: Any) -> str | None:
+def module_file(function: Any) -> str | None:
     """The file of the module in which another process finds this very function by its name; None where it does not."""
     name, within = getattr(function, "__module__", None) or "__main__", getattr(function, "__qualname__", "<locals>")
     module, file = sys.modules.get(name), getattr(sys.modules.get(name), "__file__", None)
