@@ -74,8 +74,8 @@ def export_environment(
 
     rows: training problems, at most; an endless task has so many.  test_rows: held-out ones, for its eval dataset.
     env, turns: what answers the replies (an environment, or its name as of --env), for at most so many of them; by default that of
-    the task. Files that it names (tools, a corpus) stay where they are. Returns what was written. Raises RewardlabError for a task whose prompts are no text, and where
-    `out` holds files.
+    the task. Files that it names (tools, a corpus) stay where they are. Returns what was written. Raises RewardlabError for a task
+    whose prompts are no text, and where `out` holds files.
     """
     for setting, number in (("rows", rows), ("test_rows", test_rows), ("turns", turns)):
         POSITIVE.check(setting, number)
