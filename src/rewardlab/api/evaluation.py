@@ -60,9 +60,8 @@ def evaluate(
     judge: the verifier in place of the task's own: a name, FILE.py:function, a plain function (completion, answer ...), or
     openai:URL#NAME, a served model. Replies without a verdict count as wrong; `no_verdict` is their share, `cut_off` that of
     replies that reached the length limit.
-    env, turns: what answers the replies (an environment, or its name as of --env), for at most so many of them; by default those of
-    the run, or of the task. A run's own environment may answer for other turns than in the run; a task that brings an environment
-    says them in its name.
+    env, turns: what answers the replies (or its name, as of --env), for at most so many; by default those of the run, or of the
+    task. A run's own may answer for other turns than in the run; a task that brings an environment says them in its name.
     workers: "ray" or "ray:N", to sample and judge over a Ray cluster, each batch of problems with random numbers of its own: the
     same whatever the processes, and others than without workers.
     best_of: a reward in any form that `train` takes, and what the best of k replies by it is worth: `best`, a row for each k, with

@@ -14,14 +14,14 @@ from rewardlab.runs.named import config_of_run
 
 
 def played_by(
-    model: str | Policy, task: Task, env: Environment | Path | str | None, turns: int | None
+    model: str | Policy, task: Task, given: Environment | Path | str | None, turns: int | None
 ) -> tuple[Environment | None, int]:  # fmt: skip
     """What answers the replies, and how often: as given, else as in the run, else as the task says.
 
     Raises RewardlabError for turns without an environment, for another one than that of a task that can only be played, and for a
     search engine that does not answer.
     """
-    env = None if env is None else environment_from(env)
+    env = None if given is None else environment_from(given)
     refuse_other(task, {"env": env})
     said: int | None = TURNS
     if env is None:
