@@ -17,6 +17,7 @@ from rewardlab.commands import cli
 from rewardlab.core import Run, measure
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.pairs import pairs_preferred
 from rewardlab.evals.passk import accuracy
 from rewardlab.methods.verifiers.rewardagent import supported_facts
 from rewardlab.models.embedded import untrained
@@ -267,6 +268,40 @@ def test_without_answers_and_a_reward_nothing_is_measured(prompts):
     assert measured(build("sft"), task).measure is None
     with pytest.raises(RewardlabError, match="pass@k needs answers"):
         rewardlab.evaluate(untrained(), task)
+
+
+def pairs_in(path, rows):
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return registry.task(str(path))
+
+
+PAIRS = [{"prompt": f"Say {i}", "chosen": f"{i}!", "rejected": "no"} for i in range(16)]
+
+
+@pytest.mark.parametrize("method, names", [("dpo", {"chosen_gain", "rejected_gain"}), ("simpo", set())])
+def test_a_policy_that_learns_from_pairs_is_measured_on_those_held_out(method, names, tmp_path):
+    """Rows of pairs have no answers; without a number of held-out pairs nobody sees that it learns, or that it has learnt enough."""
+    task = pairs_in(tmp_path / "pairs.jsonl", PAIRS)
+    result = trained(build(method, {"lr": 3e-3}), task=task)
+    before, after = result.summary["before"], result.summary["after"]
+    assert next(iter(before)) == "pair_likelihood" and after["n"] == min(4, len(task.test)) and names <= after.keys()
+    if names:
+        assert (before["preferred"], before["pair_likelihood"]) == pytest.approx((0.5, math.log(0.5)))
+    assert after["margin"] > before["margin"]
+    # pairs that are all told apart after a step are told apart still better by the last
+    assert result.summary["best"]["step"] == 3
+
+
+def test_pairs_alone_are_measured_so(tmp_path):
+    pairs = pairs_in(tmp_path / "pairs.jsonl", PAIRS)
+    assert measured(build("dpo", {"beta": 0.3}), pairs).measure == pairs_preferred(beta=0.3)
+    assert measured(build("ipo"), pairs).measure == pairs_preferred()
+    # a reply that is only imitated is preferred to none; single judged replies are no pairs; answers are verified
+    assert measured(build("sft", {"field": "chosen"}), pairs).measure is None
+    single = pairs_in(tmp_path / "single.jsonl", [row | {"rejected": None} for row in PAIRS])
+    assert measured(build("kto"), single).measure is None
+    answered = pairs_in(tmp_path / "answered.jsonl", [row | {"answer": "1"} for row in PAIRS])
+    assert measured(build("dpo"), answered).measure.name == "accuracy"
 
 
 def test_what_is_judged_by_its_end_is_measured_without_answers():

@@ -106,6 +106,17 @@ def test_different_rewards_are_compared_by_what_both_are_measured_by():
     assert compare._measure(searched, {"grpo": names["grpo"], "best_of_n": ("accuracy", "tokens")}) == "pass@1"
 
 
+def test_policies_that_learn_from_pairs_without_answers_are_compared_by_the_pairs_that_they_prefer(tmp_path):
+    rows = [{"prompt": f"Say {i}", "chosen": f"{i}!", "rejected": "no"} for i in range(16)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arms = arms_of(["dpo", "simpo", "sft"])
+    assert measures(arms, str(tmp_path / "pairs.jsonl")) == {"dpo": "pairs_preferred", "simpo": "pairs_preferred", "sft": None}
+    # the likelihood depends on each one's own beta
+    plan = compare.Plan(tuple(arms_of(["dpo", "simpo"])), RunConfig(task="pairs.jsonl"), (0,))
+    names = ("pair_likelihood", "preferred", "margin")
+    assert compare._measure(plan, {"dpo": names, "simpo": names}) == "preferred"
+
+
 def test_rates_are_chosen_by_the_reward_on_rows_without_answers(config, tmp_path):
     how = {"settings": SMALL, "reward": SCORE, "rates": (1e-5, 1e-4), "rate_seeds": 1, "seeds": [0], "out": tmp_path / "out"}
     found = compare.compare(["grpo", "rloo"], config.but(task="bare.jsonl"), **how)

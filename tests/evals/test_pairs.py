@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from rewardlab.core import Learner, Recipe, Run, Turn, ask
 from rewardlab.engine.collate import add_columns, collate
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.pairs import pair_accuracy, pair_agreement, preference_margins, ranked_pairs
+from rewardlab.evals.pairs import pair_accuracy, pair_agreement, pairs_preferred, preference_margins, ranked_pairs
 from rewardlab.models.embedded import untrained
 from rewardlab.models.learners import learner_model
 from rewardlab.objectives.pairs import margin, preference_loss, row_sum
@@ -35,6 +36,9 @@ class Tabled:
     def write(self, trajectories, replies):
         turns = [Turn("policy", np.zeros(len(self.table[r]), np.int64), text=r) for r in replies]
         return [t.plus(turn, "end") for t, turn in zip(trajectories, turns, strict=True)]
+
+    def check_fits(self, trajectory, max_new):
+        assert len(trajectory) + max_new < 9
 
     def score(self, rows):
         # what is read has a log-prob too, which must not count
@@ -72,6 +76,29 @@ def test_without_a_reference_there_is_no_ratio():
 def test_the_columns_are_named():
     swapped = preference_margins(chosen="rejected", rejected="chosen")(PAIRS, Run(POLICY, reference=REFERENCE))
     assert swapped["margin"] == pytest.approx(-1.25)
+
+
+def log_sigmoid(x: float) -> float:
+    return -math.log1p(math.exp(-x))
+
+
+def test_pairs_are_preferred_by_what_their_replies_have_gained():
+    # log ratios: 2, -1/2 | -1, -1.  margins 5/2, 0
+    found = pairs_preferred(beta=0.4)(PAIRS, Run(POLICY, reference=REFERENCE))
+    assert next(iter(found)) == "pair_likelihood"  # what a run is judged by
+    assert found["pair_likelihood"] == pytest.approx((log_sigmoid(1.0) + math.log(0.5)) / 2)
+    assert (found["preferred"], found["margin"]) == pytest.approx((0.75, 1.25))
+    assert (found["chosen_gain"], found["rejected_gain"]) == pytest.approx((0.5, -0.75))
+    half = 1.959964 * abs(log_sigmoid(1.0) - math.log(0.5)) / 2  # of two numbers
+    assert found["ci95_high"] - found["pair_likelihood"] == pytest.approx(half)
+
+
+def test_without_a_reference_they_are_preferred_by_their_mean_log_prob():
+    # -1, -3 | -2, -5/2
+    found = pairs_preferred()(PAIRS, Run(POLICY))
+    assert (found["preferred"], found["margin"]) == pytest.approx((1.0, (2.0 + 0.5) / 2))
+    assert found["pair_likelihood"] == pytest.approx((log_sigmoid(2 * 2.0) + log_sigmoid(2 * 0.5)) / 2)
+    assert "chosen_gain" not in found
 
 
 def test_it_agrees_with_what_the_loss_reads():

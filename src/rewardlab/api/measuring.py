@@ -13,6 +13,7 @@ from rewardlab.api.checking import undecided, without_answers
 from rewardlab.api.inputs import begin_run, policy_of, task_of
 from rewardlab.core import Measure, Recipe, Rollout, Task
 from rewardlab.data.files import check_source
+from rewardlab.data.whole_pairs import SIDES
 from rewardlab.engine import checkpoint
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
@@ -20,6 +21,7 @@ from rewardlab.evals.episode_curve import episode_curve
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.evals.length import entropy_of_right, length_by_verdict, length_of_right
 from rewardlab.evals.own_reward import own_reward
+from rewardlab.evals.pairs import pairs_preferred
 from rewardlab.evals.passk import accuracy, coverage
 from rewardlab.evals.watched import learnt_part
 from rewardlab.evals.watched import watched as watched_reward
@@ -45,7 +47,8 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
 
     A measure that does not ask the task's verifier stays. In place of one that does, or of none:
     a reward of one's own (`is_own`) is measured by itself, with the verifier's accuracy beside it, unless it compares replies;
-    otherwise the verifier's accuracy is the measure, and without answers to verify by there is none.
+    otherwise the verifier's accuracy is the measure. Without answers to verify by, a policy that learns from pairs is measured by
+    how well it tells those apart that are held out, and any other by nothing.
     """
     if recipe.measure is not None and not any(recipe.measure.function is part.function for part in BY_VERIFIER):
         return recipe
@@ -55,7 +58,7 @@ def measured(recipe: Recipe, task: Task) -> Recipe:
     # the end of an episode may be judged without an answer: the state of a folder, a game that was won
     by_its_end = recipe.measure is not None and recipe.measure.function in (episode_accuracy.function, episode_curve.function)
     if undecided(task) or (without_answers(task) and not by_its_end):
-        return recipe.but(measure=None)
+        return recipe.but(measure=pairs_preferred(beta=_beta(recipe)) if _learns_from_pairs(recipe, task) else None)
     return recipe if recipe.measure else recipe.but(measure=accuracy())
 
 
@@ -103,6 +106,18 @@ def is_own(recipe: Recipe, task: Task) -> bool:
     return not any(
         function in asked or function.__module__.startswith(("rewardlab.tasks.", "rewardlab.worlds.")) for function in functions
     )
+
+
+def _learns_from_pairs(recipe: Recipe, task: Task) -> bool:
+    """Whether a policy learns to prefer replies to others, and all that is held out are pairs."""
+    learns = recipe.objective is not None and recipe.update.loss_kind == "preference"
+    return learns and bool(task.test) and all(p.meta.get(side) for p in task.test for side in SIDES)
+
+
+def _beta(recipe: Recipe) -> float | None:
+    """What the recipe's loss on pairs multiplies the difference of two replies by; None where it does not say."""
+    parts = recipe.objective.walk() if recipe.objective is not None else ()
+    return next((float(part.settings["beta"]) for part in parts if part.settings.get("beta") is not None), None)
 
 
 def _compares(reward: Reward) -> bool:

@@ -14,6 +14,7 @@ from rewardlab.api.measuring import is_own, measured
 from rewardlab.checks.runs import kind_of
 from rewardlab.core import Recipe, Task, Update
 from rewardlab.errors import RewardlabError, unknown
+from rewardlab.evals.pairs import pairs_preferred
 from rewardlab.registry.formula import reward_from
 from rewardlab.registry.names import PLAYED
 from rewardlab.registry.replaced import changes_reward_alone, told_replaced
@@ -228,7 +229,8 @@ def shared_reward(arms: Sequence[Arm]) -> Reward | None:
 
 def measured_alike(arms: Sequence[Arm], task: Task) -> list[Arm]:
     """The arms as they are measured: a reward of the user's own that they share is what all are measured by, as in `train`
-    (`api/measuring.py`), those too that learn from none. Without answers, nothing is measured by the task's verifier.
+    (`api/measuring.py`), those too that learn from none. Without answers, nothing is measured by the task's verifier, and what
+    learns from pairs is measured on those held out.
 
     Decided here and not in each run: a measure that is wrapped, so that runs share what they measure before training
     (`checks/kept.py`), stays whatever it asks.
@@ -243,6 +245,8 @@ def _measured(recipe: Recipe, shared: Reward | None, task: Task) -> Recipe:
         of_another = recipe.measure is not None and recipe.measure.name in OF_A_REWARD
         return recipe.but(measure=measured(paid.but(measure=None) if of_another else paid, task).measure)
     by_verifier = measured(recipe.but(reward=None), task).measure
+    if by_verifier is not None and by_verifier.function is pairs_preferred.function:
+        return recipe.but(measure=by_verifier)
     return recipe.but(measure=None) if recipe.measure is not None and by_verifier is None else recipe
 
 

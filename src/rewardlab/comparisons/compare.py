@@ -40,6 +40,8 @@ from rewardlab.util.progress import console
 
 OWN_REWARD = "reward"
 """What runs call the mean of their own reward on held-out problems (`evals/own_reward.py`)."""
+PAIRS, PREFERRED = "pair_likelihood", "preferred"
+"""What `pairs_preferred` leads with, and the share of pairs that it tells beside it."""
 STEPS = 20  # of every run, if neither steps nor a budget are given
 
 
@@ -259,6 +261,8 @@ def _first_of_all(plan: Plan, names: Mapping[str, Sequence[str]]) -> str:
             "nothing, and without answers nothing else is measured on held-out problems: give rows with answers, one --reward "
             "for all, or a number that training logs, as --measure train.length"
         )
+    # the likelihood of pairs is of each method's own beta; which replies have gained more, all say alike
+    first = PREFERRED if first == PAIRS and PREFERRED in names[plan.trained[0].name] else first
     of_all = (name for name in (first, ONE_REPLY) if all(arm.measured_by(name) in names[arm.name] for arm in plan.arms))
     return next(of_all, first)
 

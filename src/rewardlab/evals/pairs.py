@@ -13,6 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.calibration import expected_calibration_error
 from rewardlab.evals.passk import mean_interval
 from rewardlab.rewards.reward import Reward
+from rewardlab.settings.domain import NonNegativeFloat
 
 
 def end_values(model, trajectories: Sequence[Trajectory], rows_at_once: int = 64) -> np.ndarray:
@@ -69,6 +70,39 @@ def preference_margins(
     ratio = pi - _reply_logprobs(run.reference, rows)
     told = {"margin": float((ratio[0] - ratio[1]).mean()), "preferred": float(_wins(*ratio).mean()), "kl": float(-ratio.mean())}
     return told | found
+
+
+@measure
+def pairs_preferred(
+    problems: Sequence[Problem], run: Run, *, beta: NonNegativeFloat | None = None, chosen: str = "chosen", rejected: str = "rejected"
+) -> dict[str, float]:  # fmt: skip
+    """How well the policy tells held-out pairs apart by its implicit reward, teacher-forced: nothing is sampled.
+
+    The implicit reward is log pi/ref of the reply (nats), as DPO's; without a reference the mean log-prob of its tokens, as SimPO's.
+    pair_likelihood: the mean of log sigmoid(beta times the difference of the two), which leads: log 1/2 where nothing is told apart,
+    at most 0, and lower again where what was learnt does not hold of these pairs; less DPO's loss.  preferred: the share of pairs
+    whose chosen reply has more, ties half.  margin: by how much, the mean over pairs.  chosen_gain, rejected_gain: log pi/ref of
+    the replies of either side.  beta: None is 0.1, or 2 without a reference. Raises TooLong for a pair longer than the context.
+    """
+    prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
+    rows = [t for side in (chosen, rejected) for t in run.policy.write(prompts, [p.meta[side] for p in problems])]
+    for t in rows:
+        run.policy.check_fits(t, 0)
+    told, gains = _reply_logprobs(run.policy, rows), {}  # (2, n)
+    if run.reference is None:
+        told = told / np.maximum([int(t.mask.sum()) for t in rows], 1).reshape(2, -1)
+    else:
+        told = told - _reply_logprobs(run.reference, rows)
+        gains = {"chosen_gain": float(told[0].mean()), "rejected_gain": float(told[1].mean())}
+    gap = told[0] - told[1]
+    weight = beta if beta is not None else 2.0 if run.reference is None else 0.1
+    # log sigmoid(x) that does not overflow
+    likely = -np.logaddexp(0.0, -weight * gap)
+    low, high = mean_interval(likely.tolist())
+    return {
+        "pair_likelihood": float(likely.mean()), "ci95_low": low, "ci95_high": high, "n": float(len(problems)),
+        "preferred": float(_wins(told[0], told[1]).mean()), "margin": float(gap.mean()), **gains,
+    }  # fmt: skip
 
 
 @measure
