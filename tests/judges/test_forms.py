@@ -1,16 +1,18 @@
 """How a judge is asked, and how its judgement is read."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from rows import Replies
 
+from rewardlab.clients.messages import Reply, Token
 from rewardlab.core import Message, Problem, Run, Trajectory, Turn, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.cases import agrees, best_of, cases_of, label_of, to_judge
 from rewardlab.judges.forms import Form, asking, listed_scores, own_form
-from rewardlab.judges.marks import Marks
+from rewardlab.judges.marks import Marks, only_mark
 from rewardlab.judges.named import form_of
 from rewardlab.methods.judges.openrubrics import consistent_rubrics
 from rewardlab.methods.judges.rlac import survives
@@ -26,6 +28,35 @@ def test_a_pair_is_shown_in_its_order_and_read_as_values_of_both():
     assert PAIR.read("[[A]], or rather [[b]]").values == (0.0, 1.0)
     assert PAIR.read("either, [[C]]").values == (0.5, 0.5)
     assert PAIR.read("I cannot tell").values is None
+
+
+@pytest.mark.parametrize(
+    "said, values",
+    [
+        ("<think>[[A]] at first, but no</think>I say [[B]]", (0.0, 1.0)),
+        ("[[A]] at first, but no</think>\n[[B]]", (0.0, 1.0)),  # the template has begun the thoughts
+        ("<think>A is [[A]], or is it?", None),  # cut off before it has decided
+        ("<think>surely [[A]]</think>", None),
+        ("<think>surely [[A]]</think>neither", None),
+    ],
+)
+def test_a_mark_in_the_thoughts_of_a_judge_is_no_judgement(said, values):
+    assert PAIR.read(said).values == values
+    assert own_form("scores").read("<think>[[1, 2]], or", 2).values is None
+    assert own_form("scores").read("<think>[[1, 2]]</think>[[10, 5]]", 2).values == (1.0, 0.5)
+    assert only_mark("<think>[[yes]], or [[no]]</think>[[no]]") == "no"
+    assert only_mark("<think>[[yes]], or") is None
+
+
+def test_the_reason_says_that_it_ends_in_its_thoughts():
+    assert "ends in the judge's thoughts" in PAIR.read("<think>A is [[A]], or is it?").said
+
+
+def test_a_mark_behind_thoughts_is_read_by_its_chances():
+    text = "<think>[[2]]?</think>[["
+    tokens = (Token(text, {text: 0.0}), Token("4", {"4": math.log(0.75), "2": math.log(0.25)}), Token("]]", {"]]": 0.0}))
+    (value,) = own_form("scale").read(Reply(f"{text}4]]", chances=tokens)).values
+    assert value == pytest.approx(0.75 * 0.75 + 0.25 * 0.25)  # 4 is 3/4 of the way from 1 to 5
 
 
 def test_columns_of_the_row_are_shown_and_missing_ones_are_named():

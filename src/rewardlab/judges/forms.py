@@ -12,6 +12,7 @@ from rewardlab.clients.messages import Failure, Reply
 from rewardlab.core import Message, Problem
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.marks import FAILED, PREFERENCES, VERDICTS, Marks
+from rewardlab.text.answers import after_thinking
 from rewardlab.text.filled import filled
 
 Kind = Literal["scale", "verdict", "pairwise", "scores"]
@@ -91,7 +92,7 @@ class Form:
         if isinstance(said, Failure):
             return Reading(None, f"{FAILED}{said.why}")
         assert self.listed is not None
-        found = self.listed(said.text, shown)
+        found = self.listed(after_thinking(said.text), shown)
         values = None if found is None else tuple(x / self.top for x in found)
         return Reading(values, "" if found else f"no scores of {shown} replies in the judgement {said.text[-200:]!r}")
 

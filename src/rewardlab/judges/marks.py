@@ -7,11 +7,14 @@ import re
 from collections.abc import Mapping
 
 from rewardlab.clients.messages import Failure, Reply
+from rewardlab.text.answers import after_thinking
 
 LIKELY = 10
 """Likeliest tokens that are asked for in the place of a mark."""
 FAILED = "the judge failed: "
 """How the reason begins where no judgement came."""
+UNDECIDED = "the judgement ends in the judge's thoughts: "
+"""How it begins where the judge thought, and said nothing."""
 VERDICTS = {"yes": 1.0, "no": 0.0}
 PREFERENCES = {"A": 1.0, "B": 0.0, "C": 0.5}
 """What each mark of a comparison is worth to the reply that stands first."""
@@ -23,8 +26,8 @@ _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,4})?")
 
 
 def only_mark(text: str) -> str | None:
-    """The mark that a judgement gives, in small letters; None where it gives none, or several that differ."""
-    found = {mark.casefold() for mark in _DOUBLE.findall(text)}
+    """The mark that a judgement gives behind its thoughts, in small letters; None where it gives none, or several that differ."""
+    found = {mark.casefold() for mark in _DOUBLE.findall(after_thinking(text))}
     return found.pop() if len(found) == 1 else None
 
 
@@ -50,11 +53,15 @@ class Marks:
     def value(self, reply: Reply | Failure) -> tuple[float | None, str]:
         """The value of a judgement, and the mark or why there is none; by its chances where they are known.
 
-        The last mark counts, since a judge reasons first; one that is not of these gives no value.
+        The last mark counts, since a judge reasons first; one that is not of these gives no value. What it thinks, up to </think>,
+        is not read: it weighs one mark against another there, and may be cut off before it decides.
         """
         if isinstance(reply, Failure):
             return None, f"{FAILED}{reply.why}"
-        found = list(self.pattern.finditer(reply.text))
+        said = after_thinking(reply.text)
+        if reply.text and not said:
+            return None, f"{UNDECIDED}{reply.text[-200:]!r}"
+        found = list(self.pattern.finditer(said))
         differ = dict.fromkeys(match[1] for match in found) if self.agreed else ()
         if len(differ) > 1:
             return None, f"the judgement has several marks that differ: {', '.join(differ)[:200]}"
@@ -62,7 +69,8 @@ class Marks:
         value = self._stated(mark)
         if value is None:
             return None, f"no mark that can be read in the judgement {reply.text[-200:]!r}"
-        expected = self._expected(reply, found[-1].start(1)) if mark.casefold() in self.values else None
+        begun = len(reply.text) - len(said)
+        expected = self._expected(reply, begun + found[-1].start(1)) if mark.casefold() in self.values else None
         return (value if expected is None else expected), mark
 
     def _stated(self, mark: str) -> float | None:
