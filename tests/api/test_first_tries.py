@@ -130,7 +130,7 @@ def test_a_run_on_pairs_is_measured_by_which_reply_it_finds_likelier():
     assert "margin" not in found
     # with a judge its own replies are measured, as of any policy
     assert rewardlab.evaluate("run", PAIRS, problems=2, k=(1,), judge=len_of, max_new=4, device="cpu")["pass@1"]["value"] == 1.0
-    with pytest.raises(RewardlabError, match=r"pass@k needs answers.*--judge FILE.py:NAME; in Python judge="):
+    with pytest.raises(RewardlabError, match=r"pass@k needs answers.*--judge FILE.py:NAME, or .*in Python judge="):
         rewardlab.evaluate("run", [{"prompt": row["prompt"]} for row in PAIRS], problems=2, device="cpu")
 
 

@@ -142,3 +142,18 @@ def test_what_runs_elsewhere_refuses_a_function_of_this_process(tmp_path):
         rewardlab.compare(["grpo", "rloo"], reward=spread(1), task="rows.jsonl", model="untrained")
     refused = export_recipe(rewardlab.build("grpo").but(reward=spread(1)), tmp_path / "verl", engine="verl")
     assert "letters was given as a function in Python, and verl reads rewards from files" in refused["why"]
+
+
+def test_a_judge_of_grades_says_what_replies_are_worth_beside_how_many_are_right(tmp_path, monkeypatch):
+    """Of verdicts between right and wrong pass@k counts none, so that it says nothing of replies that are all half good."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"prompt": f"Say {i}"} for i in range(12)]
+    worth = {row["prompt"]: i / 20 for i, row in enumerate(rows)}
+    common = {"k": (1, 2), "problems": 12, "max_new": 4, "device": "cpu"}
+    found = rewardlab.evaluate("untrained", test=rows, judge=lambda prompt: worth[prompt], **common)
+    assert found["pass@1"]["value"] == 0.0
+    assert found["mean_verdict"]["value"] == pytest.approx(5.5 / 20)
+    low, high = found["mean_verdict"]["ci95"]
+    assert low < 5.5 / 20 < high
+    whole = rewardlab.evaluate("untrained", test=rows, judge=lambda prompt: float(worth[prompt] > 0.2), **common)
+    assert "mean_verdict" not in whole

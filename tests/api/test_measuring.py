@@ -278,13 +278,15 @@ def pairs_in(path, rows):
 PAIRS = [{"prompt": f"Say {i}", "chosen": f"{i}!", "rejected": "no"} for i in range(16)]
 
 
-@pytest.mark.parametrize("method, names", [("dpo", {"chosen_gain", "rejected_gain"}), ("simpo", set())])
+@pytest.mark.parametrize(("method", "names"), [("dpo", {"chosen_gain", "rejected_gain"}), ("simpo", set())])
 def test_a_policy_that_learns_from_pairs_is_measured_on_those_held_out(method, names, tmp_path):
-    """Rows of pairs have no answers; without a number of held-out pairs nobody sees that it learns, or that it has learnt enough."""
+    """Rows of pairs have no answers; without a number of held-out pairs nobody sees that it learns, or has learnt enough."""
     task = pairs_in(tmp_path / "pairs.jsonl", PAIRS)
     result = trained(build(method, {"lr": 3e-3}), task=task)
     before, after = result.summary["before"], result.summary["after"]
-    assert next(iter(before)) == "pair_likelihood" and after["n"] == min(4, len(task.test)) and names <= after.keys()
+    assert next(iter(before)) == "pair_likelihood"
+    assert after["n"] == min(4, len(task.test))
+    assert names <= after.keys()
     if names:
         assert (before["preferred"], before["pair_likelihood"]) == pytest.approx((0.5, math.log(0.5)))
     assert after["margin"] > before["margin"]

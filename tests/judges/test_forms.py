@@ -31,7 +31,7 @@ def test_a_pair_is_shown_in_its_order_and_read_as_values_of_both():
 
 
 @pytest.mark.parametrize(
-    "said, values",
+    ("said", "values"),
     [
         ("<think>[[A]] at first, but no</think>I say [[B]]", (0.0, 1.0)),
         ("[[A]] at first, but no</think>\n[[B]]", (0.0, 1.0)),  # the template has begun the thoughts

@@ -163,7 +163,9 @@ def test_a_reply_may_stand_beside_its_label():
     ]
 
 
-@pytest.mark.parametrize("label, tag", [("True", "chosen"), ("false", "rejected"), ("1", "chosen"), ("0", "rejected"), (1.0, "chosen")])
+@pytest.mark.parametrize(
+    ("label", "tag"), [("True", "chosen"), ("false", "rejected"), ("1", "chosen"), ("0", "rejected"), (1.0, "chosen")]
+)
 def test_a_label_may_be_a_text_as_tables_write_it(label, tag):
     ((row,),) = judged()([ask("a", completion="1", label=label)], Run(untrained()))
     assert row.tag == tag
@@ -173,7 +175,7 @@ def test_a_label_may_be_a_text_as_tables_write_it(label, tag):
 def test_a_row_whose_label_says_nothing_is_refused_before_training(label, tmp_path):
     rows = [{"prompt": f"{i}+1=?", "completion": f"{i + 1}", "label": label if i == 2 else True} for i in range(12)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(RewardlabError, match="line 3.*`label` of true or false"):
+    with pytest.raises(RewardlabError, match=r"line 3.*`label` of true or false"):
         train("kto", "untrained", str(tmp_path / "rows.jsonl"), out=tmp_path / "run", steps=1, settings={"problems": 4}, max_new=4)
     assert not (tmp_path / "run").exists()
 

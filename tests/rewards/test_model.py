@@ -93,7 +93,7 @@ def ended(policy, t: Trajectory) -> Trajectory:
     return t if int(t.ids[-1]) == end else t.plus(Turn(None, np.array([end], np.int64)), t.stop)
 
 
-@pytest.mark.parametrize("stop, closed", [("length", True), ("stop", True), ("end", True), (None, False)])
+@pytest.mark.parametrize(("stop", "closed"), [("length", True), ("stop", True), ("end", True), (None, False)])
 def test_a_reply_that_was_cut_off_is_scored_as_if_it_had_ended_there(policy, stop, closed):
     """As model:PATH scores it; a value before the end token is one that nobody has taught. What goes on is valued where it is."""
     model = policy.copy("reward_model", value_head=True)

@@ -35,7 +35,7 @@ class Counted(NamedTuple):
     right: how many, by problem.  why: reasons for which others have no verdict.  cut_off: at the length limit, of `replies`, of
     which an episode has several.  logged: what the environment says of its episodes (`Environment.logged`).  paid: by problem, what
     the reward of `best_of` pays its replies, and what they are worth.  sound: of the right ones, how many reason rightly, by
-    problem; of others of them `unsure` had no verdict of that.
+    problem; of others of them `unsure` had no verdict of that.  worth: by problem, the verdicts that there are.
     """
 
     right: list[int]
@@ -46,6 +46,7 @@ class Counted(NamedTuple):
     paid: Sequence[tuple[list[float | None], list[float]]] = ()
     sound: Sequence[int] = ()
     unsure: int = 0
+    worth: Sequence[list[float]] = ()
 
 
 def summary(
@@ -59,7 +60,20 @@ def summary(
     if sampling.by is not None:
         reasoned = sampling.reasoning
         picked = _reasoned(counted, k, sampling) if reasoned else {"best_of": str(sampling.by), "best": _best(counted, k, judge)}
-    return about | scores | picked | episodes | _no_verdict(unjudged, sampling.n * len(right)) | _unfinished(counted)
+    unfinished = _no_verdict(unjudged, sampling.n * len(right)) | _unfinished(counted)
+    return about | scores | _graded(counted) | picked | episodes | unfinished
+
+
+def _graded(counted: Sequence[Counted]) -> dict[str, Any]:
+    """mean_verdict: what a reply is worth by a judge whose verdicts lie between right and wrong, in the mean over problems.
+
+    Only a verdict of at least 1 is right, so that pass@k says nothing of replies that are all half good. Those without a verdict
+    are left out.
+    """
+    worth = [row for one in counted for row in one.worth if row]
+    if all(x in (0.0, 1.0) for row in worth for x in row):
+        return {}
+    return {"mean_verdict": with_interval([sum(row) / len(row) for row in worth], interval_of)}
 
 
 def _best(counted: Sequence[Counted], k: Sequence[int], judge: str | None) -> list[dict[str, Any]]:

@@ -109,7 +109,8 @@ def _decided(task: Task, judge: str | None, env: Environment | None) -> Task:
         task = replace(task, verifier=judge)
         require_packages(Recipe(), task)
     if undecided(task):
-        instead = ", or give a judge that needs no answer (--judge FILE.py:NAME; in Python judge=)"
+        served = "or a served one by --judge \"judge(model='openai:URL#NAME')\""
+        instead = f", or give a judge that needs no answer (--judge FILE.py:NAME, {served}; in Python judge=)"
         raise need_answers(task, "pass@k", instead + by_pay(env))
     return task
 
@@ -219,7 +220,8 @@ def _counted(problems: Sequence[Problem], run: Run, sampling: Sampled) -> Counte
     cut_off = sum(t.stop == "length" for t in sampled) if found is None else found
     logged = {} if env is None else env.logged(sampled)
     replies = len(sampled) if env is None else sum(len(t.ends) for t in sampled)
-    counted = Counted(right, why, cut_off, replies, logged)
+    worth = [[s.value for s in row if s.value is not None] for row in judged]
+    counted = Counted(right, why, cut_off, replies, logged, worth=worth)
     if by is None:
         return counted
     if not sampling.reasoning:

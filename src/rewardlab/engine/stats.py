@@ -82,7 +82,8 @@ class Stats:
                 _add(self.sums, f"{tag}_gain", told[[i for i, other in enumerate(tags) if other == tag]].sum())
                 _add(self.sums, f"{tag} rows", told.new_tensor(tags.count(tag)))
         rows = [t for t, _ in batch.rows]
-        pairs = [i for i in range(len(rows) - 1) if tags[i : i + 2] == [CHOSEN, REJECTED] and rows[i].problem is rows[i + 1].problem]
+        one = [tags[i : i + 2] == [CHOSEN, REJECTED] and rows[i].problem is rows[i + 1].problem for i in range(len(rows) - 1)]
+        pairs = [i for i, found in enumerate(one) if found]
         if pairs:
             gap = told[pairs] - told[[i + 1 for i in pairs]]
             _add(self.sums, "margin", gap.sum())

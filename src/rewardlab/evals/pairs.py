@@ -74,15 +74,17 @@ def preference_margins(
 
 @measure
 def pairs_preferred(
-    problems: Sequence[Problem], run: Run, *, beta: NonNegativeFloat | None = None, chosen: str = "chosen", rejected: str = "rejected"
+    problems: Sequence[Problem], run: Run, *, beta: NonNegativeFloat | None = None, chosen: str = "chosen",
+    rejected: str = "rejected",
 ) -> dict[str, float]:  # fmt: skip
     """How well the policy tells held-out pairs apart by its implicit reward, teacher-forced: nothing is sampled.
 
-    The implicit reward is log pi/ref of the reply (nats), as DPO's; without a reference the mean log-prob of its tokens, as SimPO's.
-    pair_likelihood: the mean of log sigmoid(beta times the difference of the two), which leads: log 1/2 where nothing is told apart,
-    at most 0, and lower again where what was learnt does not hold of these pairs; less DPO's loss.  preferred: the share of pairs
-    whose chosen reply has more, ties half.  margin: by how much, the mean over pairs.  chosen_gain, rejected_gain: log pi/ref of
-    the replies of either side.  beta: None is 0.1, or 2 without a reference. Raises TooLong for a pair longer than the context.
+    The implicit reward is log pi/ref of the reply (nats), as DPO's; without a reference the mean log-prob of its tokens, SimPO's.
+    pair_likelihood: the mean of log sigmoid(beta times the difference of the two), which leads: log 1/2 where nothing is told
+    apart, at most 0, and lower again where what was learnt does not hold of these pairs: DPO's loss with the sign turned.
+    preferred: the share of pairs whose chosen reply has more, ties half.  margin: by how much, the mean over pairs.  chosen_gain,
+    rejected_gain: log pi/ref of the replies of either side.  beta: None is 0.1, or 2 without a reference. Raises TooLong for a
+    pair longer than the context.
     """
     prompts = run.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
     rows = [t for side in (chosen, rejected) for t in run.policy.write(prompts, [p.meta[side] for p in problems])]
