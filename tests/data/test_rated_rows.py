@@ -53,6 +53,19 @@ def test_the_command_that_makes_pairs_of_scored_replies_is_named_and_does(form, 
     ] * len(problems)
 
 
+def test_the_command_names_the_column_of_the_prompt(tmp_path, monkeypatch):
+    """UltraFeedback has the prompt in `instruction`: without its name the command that is told would be refused."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"instruction": row["prompt"], "completions": row["completions"]} for row in LISTS["objects"]]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = registry.task("rows.jsonl", prompt_column="instruction")
+    with pytest.raises(RewardlabError, match="rewardlab data pairs") as told:
+        check_columns(registry.build("dpo"), task)
+    (line,) = (line for line in str(told.value).splitlines() if "rewardlab data pairs" in line)
+    assert cli.main(shlex.split(line[line.index("rewardlab data pairs") :])[1:]) == 0
+    assert registry.task("pairs.jsonl", prompt_column="instruction").train.problems[0].meta["chosen"] == "a"
+
+
 def test_replies_rated_by_attribute_are_what_attribute_regression_reads(tmp_path):
     """HelpSteer calls the reply `response`."""
     file = tmp_path / "helpsteer.jsonl"

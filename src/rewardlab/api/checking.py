@@ -11,6 +11,7 @@ from rewardlab.api.answered_rows import some_answered
 from rewardlab.api.unfit_answers import tell_unfit
 from rewardlab.core import Environment, Measure, Problem, Recipe, Task
 from rewardlab.data.columns import Data
+from rewardlab.data.files import Row
 from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
 from rewardlab.engine.episodes import environment_of
@@ -96,7 +97,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     unanswered = missing.pop("answer", None) is not None
     if missing:
         of_pairs = {"chosen", "rejected"} <= missing.keys()
-        raise data.refuse(str(recipe.name), missing, read_by(rows[0][1], _source(task)) if of_pairs else "")
+        raise data.refuse(str(recipe.name), missing, instead_of_pairs(rows[0][1], task) if of_pairs else "")
     if unrated := data.unrated(rows, column_names(recipe)):
         # an output that nothing is told of would stay as it began, and be weighed with the others
         raise RewardlabError(
@@ -106,6 +107,11 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     check()
     if unanswered and undecided(task) and _as_published(recipe):
         raise need_answers(task, str(recipe.name))
+
+
+def instead_of_pairs(row: Row, task: Task) -> str:
+    """What reads such a row of the task's, which is no pair, in a sentence; "" where it is none of rated replies either."""
+    return read_by(row, _source(task), dict((task.source or {}).get("options", {})).get("prompt_column"))
 
 
 def check_some(recipe: Recipe, task: Task) -> None:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from rewardlab import registry
-from rewardlab.api.checking import check_columns, of_another_kind, undecided
+from rewardlab.api.checking import check_columns, instead_of_pairs, of_another_kind, undecided
 from rewardlab.api.inputs import begin_run, held_out, policy_of
 from rewardlab.api.prompt_lengths import fit_prompts
 from rewardlab.core import Message, Problem, Recipe, Run, Task
-from rewardlab.data.rated_rows import read_by
 from rewardlab.engine import checkpoint
 from rewardlab.engine.learner import learners_of
 from rewardlab.errors import RewardlabError
@@ -137,7 +136,7 @@ def evaluate_pairs(model: str, task: Task, config: RunConfig, problems: int) -> 
 
 def _instead(rows: Sequence[Problem], task: Task) -> str:
     """What reads such rows, where they hold replies of another form."""
-    told = read_by(rows[0].meta, str((task.source or {}).get("name", task.name))) if rows else ""
+    told = instead_of_pairs(rows[0].meta, task) if rows else ""
     return f"; {told}" if told else ""
 
 

@@ -40,10 +40,11 @@ def objects(value: Any) -> tuple[list[Any], list[Any]] | None:
     return ([one.get(text) for one in found], [one.get(score) for one in found]) if text and score else None
 
 
-def read_by(row: Mapping[str, Any], file: str) -> str:
-    """What reads such a row, in a sentence with the command; "" for rows of another kind.  file: that the row is of."""
-    source = shlex.quote(file)
-    made = f"rewardlab data pairs {source} --out pairs.jsonl"
+def read_by(row: Mapping[str, Any], file: str, prompt: str | None = None) -> str:
+    """What reads such a row, in a sentence with the command; "" for rows of another kind.  file: that the row is of.  prompt: the
+    column of its prompt, where that has another name."""
+    source, asked = shlex.quote(file), f" --prompt-column {shlex.quote(prompt)}" if prompt else ""
+    made = f"rewardlab data pairs {source} --out pairs.jsonl{asked}"
     if (lists := _lists(row)) is not None:
         return f"these are lists of scored replies; pairs of them: {made}{_flags(*lists)}"
     reply = next((name for name in (*REPLIES, LEARNT) if isinstance(row.get(name), str) and not is_missing(row[name])), "")
@@ -57,7 +58,7 @@ def read_by(row: Mapping[str, Any], file: str) -> str:
         return f"these are single replies with a score; pairs of those to equal prompts: {pairs}"
     named = "" if len(rated) == len(ATTRIBUTES) else f" --attributes {','.join(f'{name}=1' for name in rated)}"
     return (
-        f"these are replies rated by attribute: rewardlab train attribute_regression --task {source}{named} learns from them; "
+        f"these are replies rated by attribute: rewardlab train attribute_regression --task {source}{asked}{named} learns from them; "
         f"pairs by {by}: {pairs}"
     )
 
