@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rewardlab import registry
@@ -11,7 +11,6 @@ from rewardlab.api.answered_rows import some_answered
 from rewardlab.api.unfit_answers import tell_unfit
 from rewardlab.core import Environment, Measure, Problem, Recipe, Task
 from rewardlab.data.columns import Data
-from rewardlab.data.files import Row
 from rewardlab.data.rated_rows import read_by
 from rewardlab.data.values import is_missing
 from rewardlab.engine.episodes import environment_of
@@ -109,7 +108,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
         raise need_answers(task, str(recipe.name))
 
 
-def instead_of_pairs(row: Row, task: Task) -> str:
+def instead_of_pairs(row: Mapping[str, Any], task: Task) -> str:
     """What reads such a row of the task's, which is no pair, in a sentence; "" where it is none of rated replies either."""
     return read_by(row, _source(task), dict((task.source or {}).get("options", {})).get("prompt_column"))
 

@@ -114,6 +114,11 @@ def _learns_from_pairs(recipe: Recipe, task: Task) -> bool:
     return learns and bool(task.test) and all(p.meta.get(side) for p in task.test for side in SIDES)
 
 
+def tells_pairs_apart(measure: Measure) -> bool:
+    """Whether a measure is that of a policy that learns from pairs, without answers."""
+    return measure.function is pairs_preferred.function
+
+
 def _beta(recipe: Recipe) -> float | None:
     """What the recipe's loss on pairs multiplies the difference of two replies by; None where it does not say."""
     parts = recipe.objective.walk() if recipe.objective is not None else ()

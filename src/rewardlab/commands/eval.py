@@ -6,6 +6,8 @@ rewardlab eval runs/mine --test held.jsonl
 rewardlab eval path/to/model --test held.jsonl
 rewardlab eval runs/mine --judge openai:http://localhost:8000/v1#my-judge
 
+Right is a verdict of at least 1. Of a judge whose verdicts lie between, mean_verdict says what the replies are worth.
+
 With --best-of it says what the best of k replies by a reward is worth, by the task's verifier, and what the reward pays it: where
 the one falls as the other rises, the reward is over-optimised. KL is that of choosing one of k.
 rewardlab eval embedded --task arithmetic --k 1,4,16,64,256 --best-of model:runs/rm

@@ -10,11 +10,10 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.api.checking import parts_of
 from rewardlab.api.given_rewards import refuse_in_python
-from rewardlab.api.measuring import is_own, measured
+from rewardlab.api.measuring import is_own, measured, tells_pairs_apart
 from rewardlab.checks.runs import kind_of
 from rewardlab.core import Recipe, Task, Update
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.evals.pairs import pairs_preferred
 from rewardlab.registry.formula import reward_from
 from rewardlab.registry.names import PLAYED
 from rewardlab.registry.replaced import changes_reward_alone, told_replaced
@@ -245,7 +244,7 @@ def _measured(recipe: Recipe, shared: Reward | None, task: Task) -> Recipe:
         of_another = recipe.measure is not None and recipe.measure.name in OF_A_REWARD
         return recipe.but(measure=measured(paid.but(measure=None) if of_another else paid, task).measure)
     by_verifier = measured(recipe.but(reward=None), task).measure
-    if by_verifier is not None and by_verifier.function is pairs_preferred.function:
+    if by_verifier is not None and tells_pairs_apart(by_verifier):
         return recipe.but(measure=by_verifier)
     return recipe.but(measure=None) if recipe.measure is not None and by_verifier is None else recipe
 

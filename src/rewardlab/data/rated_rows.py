@@ -58,8 +58,8 @@ def read_by(row: Mapping[str, Any], file: str, prompt: str | None = None) -> str
         return f"these are single replies with a score; pairs of those to equal prompts: {pairs}"
     named = "" if len(rated) == len(ATTRIBUTES) else f" --attributes {','.join(f'{name}=1' for name in rated)}"
     return (
-        f"these are replies rated by attribute: rewardlab train attribute_regression --task {source}{asked}{named} learns from them; "
-        f"pairs by {by}: {pairs}"
+        f"these are replies rated by attribute: rewardlab train attribute_regression --task {source}{asked}{named} learns from "
+        f"them; pairs by {by}: {pairs}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -56,7 +57,7 @@ def _ended(rows: list[Trajectory], policy: Any, scorer: Any) -> list[Trajectory]
 
     A reply that was cut off at its longest, or by a text that stops it, is scored as if it had ended there, as model:PATH does.
     """
-    ends, longest = getattr(policy, "ends", ()), getattr(scorer, "context", math.inf)
+    ends, longest = getattr(policy, "ends", ()), int(getattr(scorer, "context", 0)) or sys.maxsize
     open_at = [i for i, t in enumerate(rows) if ends and t.stop not in (None, "entropy") and _is_open(t.turns[-1], ends)]
     cut = [rows[i] if len(rows[i]) < longest else rows[i].cut(longest - 1) for i in open_at]
     ended = list(rows)
