@@ -32,7 +32,8 @@ league = League(
         ),
         World(
             "noisy", "arithmetic:biased=0.75,error=0.1",
-            "the same, paid by a verifier that accepts a tenth of the wrong answers and rejects three tenths of the right ones",
+            "chains of three steps by a teacher who errs by a habit, paid by a verifier that accepts a tenth of the wrong answers "
+            "and rejects three tenths of the right ones",
             reward=registry.part("reward", "noisy_verdict", false_positive=0.1, false_negative=0.3),
         ),
         World("long", "arithmetic:biased=0.8,error=0.05,difficulty=[2,5]", "chains of two to five steps", new=True),
