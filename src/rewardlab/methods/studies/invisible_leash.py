@@ -129,7 +129,7 @@ check = Check(
     says="of the right answers within reach of 32 replies, GRPO loses more than it adds", versus=None,
     task="countdown:largest=30,habit=0.9", measure="shrunk", direction="higher", margin=0.05, against="expanded",
     settings={"problems": 8, "samples": 32}, problems=100, steps=40,
-    finding="Of the right answers that either gives among 32 replies, 44% are kept, 53% are lost and 2.5% are new. One reply is right "
-    "oftener (63%, 41% before), four solve fewer problems (78%, 81%) and 32 fewer still (87%, 98%): the curves cross below "
-    "four replies. Entropy of answers falls from 1.9 to .6 nats, that of tokens from .13 to .08.",
+    finding="Of the right answers that either gives among 32 replies, 44% are kept, 53% are lost and 2.5% are new. One reply is "
+    "right oftener (63%, 41% before), four solve fewer problems (78%, 81%) and 32 fewer still (87%, 98%): the curves "
+    "cross below four replies. Entropy of answers falls from 1.9 to .6 nats, that of tokens from .13 to .08.",
 )  # fmt: skip
