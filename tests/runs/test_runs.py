@@ -109,6 +109,7 @@ def test_a_run_folder_holds_all_that_it_should(run):
     assert [p.name for p in sorted((run / "checkpoints").iterdir())] == ["step-000002", "step-000004"]
     assert [p.stem for p in sorted((run / "rollouts").iterdir())] == ["step-000001", "step-000002", "step-000004"]
     hugging_face = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
+    hugging_face |= {"generation_config.json"}
     assert {p.name for p in (run / "model").iterdir()} == hugging_face
     assert {p.name for p in (run / "best").iterdir()} == hugging_face | {"step.json"}
     config = json.loads((run / "config.json").read_text())

@@ -215,7 +215,7 @@ def overview() -> str:
 def group_overview(group: Any, name: str) -> str:
     """The text of the help of a command that consists of others."""
     helps = {tool: subcommand(name, tool).HELP for tool in group.SUBCOMMANDS}
-    listed = "\n".join(f"  {tool:<12}{text}" for tool, text in helps.items())
+    listed = "\n".join(f"  {tool:<15}{text}" for tool, text in helps.items())
     return f"{group.__doc__}\ncommands:\n{listed}\n\nFor details: `rewardlab {name} COMMAND --help`.\n"
 
 

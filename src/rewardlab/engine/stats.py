@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -79,16 +80,16 @@ class Stats:
         told = _told(out, batch)
         if out.value is None and ref is not None:
             for tag in {CHOSEN, REJECTED} & {*tags}:
-                _add(self.sums, f"{tag}_gain", told[[i for i, other in enumerate(tags) if other == tag]].sum())
-                _add(self.sums, f"{tag} rows", told.new_tensor(tags.count(tag)))
+                _add(self.sums, f"{tag}_gain", _at(told, [i for i, other in enumerate(tags) if other == tag]).sum())
+                _add(self.sums, f"{tag} rows", told.new_full((), tags.count(tag)))
         rows = [t for t, _ in batch.rows]
         one = [tags[i : i + 2] == [CHOSEN, REJECTED] and rows[i].problem is rows[i + 1].problem for i in range(len(rows) - 1)]
         pairs = [i for i, found in enumerate(one) if found]
         if pairs:
-            gap = told[pairs] - told[[i + 1 for i in pairs]]
+            gap = _at(told, pairs) - _at(told, [i + 1 for i in pairs])
             _add(self.sums, "margin", gap.sum())
             _add(self.sums, "preferred", ((gap.sign() + 1) / 2).sum())
-            _add(self.sums, "pairs", told.new_tensor(len(pairs)))
+            _add(self.sums, "pairs", told.new_full((), len(pairs)))
 
     def read(self) -> Totals:
         """The numbers, with a single wait for a GPU."""
@@ -158,6 +159,11 @@ def _told(out: Outputs, batch: Batch) -> Tensor:
     assert out.logprobs is not None
     said = torch.where(batch.mask, out.logprobs if ref is None else out.logprobs - ref, 0.0).double().sum(1)
     return said / batch.mask.sum(1).clamp(min=1) if ref is None else said
+
+
+def _at(numbers: Tensor, places: Sequence[int]) -> Tensor:
+    """The numbers at these places. A list as an index would be sent to a GPU, for which each micro-batch would wait."""
+    return torch.stack([numbers[i] for i in places])
 
 
 def _k3(log_ratio: Tensor) -> Tensor:
