@@ -41,6 +41,11 @@ league = League(
             "solutions with lines that only check, of which continuations tell nothing new",
             tokens=TOKENS, starts=3, new=True,
         ),
+        World(
+            "another habit", "arithmetic:biased=0.85,error=0.05,rules=+-",
+            "chains of three steps by a policy that forgets to carry and to borrow, and multiplies rightly",
+            tokens=TOKENS, starts=3, new=True,
+        ),
     ),
     outcome=Outcome("reranked", "higher", "best-of-8 accuracy", margin=0.03),
     measure=None,
@@ -52,19 +57,23 @@ league = League(
     needs="Your rows need the columns prompt and answer; replies are in steps, one a line. What decides is how often the best of "
     "eight replies to held-out problems is right.",
     advice="- **Label every step by continuations.** With 150,000 tokens such a model picks a right one of eight replies in "
-    "{biased/hard labels} of the problems, where a random choice is right in 36% and the majority in about 46%. Whether a label is "
-    "0 or 1, a share, or soft-best (er_prm) makes no difference that matters, or none that eight runs from three initial policies "
-    "tell.\n"
-    "- **implicit_prm** needs no labels of steps, spends the same tokens on more replies, and ends at {biased/implicit_prm}: about "
-    "what a majority vote gives for nothing.\n"
-    "- **pqm**, which compares steps, ends no higher than a random choice ({biased/pqm}): so few labels are not enough for it.\n"
-    "- **omegaprm and scan** end below it ({biased/omegaprm}, {biased/scan}). They spend their tokens on finding first errors in "
-    "wrong replies, so that most of their labels are of wrong steps, and all that omegaprm knows of last lines is that they are "
-    "wrong. In 22 to 27 updates a model learns from that how common errors are, and little of where. Eight passes over the same "
-    "labels (`--epochs 8 --init embedded:arithmetic:judge`, one seed each, beside the league) took omegaprm to 24% at 3e-4 and 17% "
-    "at 1e-3, and scan to 29% and 34%. Both are made for long solutions and a large file of labels, which these are not.\n"
-    "- **With lines that only check** (`redundant`) even labels of every step hardly teach with 150,000 tokens: 34%, "
-    "where a random choice is right in 28% of the problems. That is too little to compare anything with.",
+    "{biased/hard labels} of the problems, where a random choice is right in 36% and the majority in about 46%. Whether a "
+    "label is 0 or 1, a share, or soft-best (er_prm) makes no difference that matters, or none that eight runs from three "
+    "initial policies tell.\n"
+    "- **implicit_prm** needs no labels of steps, spends the same tokens on more replies, and ends at {biased/implicit_prm}:"
+    " about what a majority vote gives for nothing.\n"
+    "- **pqm**, which compares steps, ends no higher than a random choice ({biased/pqm}): so few labels are not enough for "
+    "it.\n"
+    "- **omegaprm and scan** end below it ({biased/omegaprm}; scan, which has changed since and is not in the table, 23.1%)."
+    " They spend their tokens on finding first errors in wrong replies, so that most of their labels are of wrong steps, and"
+    " all that omegaprm knows of last lines is that they are wrong. In 22 to 27 updates a model learns from that how common "
+    "errors are, and little of where. Eight passes over the same labels (`--epochs 8 --init embedded:arithmetic:judge`, one "
+    "seed each, beside the league) took omegaprm to 24% at 3e-4 and 17% at 1e-3, and scan to 29% and 34%. Both are made for "
+    "long solutions and a large file of labels, which these are not.\n"
+    "- **With lines that only check** (`redundant`) even labels of every step hardly teach with 150,000 tokens: 34%, where a"
+    " random choice is right in 28% of the problems. With two to five steps (`long`) they teach nothing: 37.8%, 37.5% at the"
+    " start. That is too little to compare anything with: what is said above was seen in one world of three, and long "
+    "solutions need more labels than these.",
     first="labels by `prm label --by monte-carlo`",
     left_out={
         "genprm, thinkprm": "they write what they think of a step, and cost many times the tokens; small policies cannot",
