@@ -11,7 +11,6 @@ the rate of DPO. Label smoothing is that of the released code and of TRL (cDPO);
 from rewardlab.checks.claim import Claim
 from rewardlab.core import Recipe, Update
 from rewardlab.data.columns import Data
-from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import accuracy
 from rewardlab.objectives.pairs import dpo_loss, soft_dpo_loss
 from rewardlab.rollouts.recorded import recorded
@@ -26,12 +25,8 @@ def dpo(
 ) -> Recipe:  # fmt: skip
     """problems: pairs per step; the data has columns `chosen` and `rejected`.  sft_steps: steps of SFT on the chosen replies before
     the others; 0 where the model has had it, or where the pairs are its own samples.  label_smoothing: the chance that a label is
-    wrong, from 0 to below .5.
+    wrong; at .5 nothing is preferred.
     """
-    if label_smoothing >= 0.5:
-        raise RewardlabError(
-            f"label_smoothing is the chance that a label is wrong, below 0.5, not {label_smoothing:g}: swap the pairs"
-        )
     base = base or Recipe(name="dpo", measure=accuracy(), update=Update())
     return base.but(
         rollout=recorded(fields=("chosen", "rejected")),
