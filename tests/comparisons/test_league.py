@@ -22,7 +22,7 @@ from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
 from rewardlab.commands import league as command
 from rewardlab.comparisons import guide, known_runs, league_records, leagues_doc, played, results
-from rewardlab.comparisons.facts import ran
+from rewardlab.comparisons.facts import pairs_of, ran
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
@@ -356,6 +356,29 @@ def test_a_member_that_cannot_play_in_a_world_is_not_run_there_and_told(tiny, mo
         replace(TINY, worlds=(replace(games, absent={"grpo": "a baseline must be there"}),))
     # of some members those that are left out are absent nowhere
     assert only(both.league, ["hapo"], []).worlds[1].absent == {}
+
+
+def test_where_a_run_takes_minutes_members_meet_on_fewer_seeds_at_one_rate_and_turn_no_knob(tiny, monkeypatch):
+    asked = []
+
+    def outcome(job):
+        asked.append((job.method, job.config.task, job.config.seed, dict(registry.load_recipe(job.recipe).update.__dict__)["lr"]))
+        right = 0.5 + job.config.seed % 7 / 100
+        return Done({"pass@1": right, "before.pass@1": 0.2, "auc.truth": right, "tokens": 10.0, "updates": 1.0}, [], 1.0)
+
+    dear = World("dear", "countdown", "a game", model="untrained", rates=(2e-4,), pairs=5, varied=False)
+    both = replace(tiny, pairs=8, league=replace(TINY, worlds=(*TINY.worlds, dear)))
+    assert forecast(both, None)[1]["of"] == {"to choose rates": 0, "to compare": 3 * 5, "to vary a setting": 0}
+    monkeypatch.setattr(played, "run_jobs", lambda what, jobs, processes: [outcome(job) for job in jobs])
+    record = results.run_league("tiny", both)
+    there = [(method, seed, lr) for method, task, seed, lr in asked if task == "countdown"]
+    assert sorted(there) == sorted((m.name, seed, 2e-4) for m in TINY.members for seed in range(100, 105))
+    assert [world["pairs"] for world in record["worlds"]] == [8, 5]
+    assert {row["member"]: (row["rate"], row["rates"]) for row in record["worlds"][1]["rows"]}["hapo"] == (2e-4, [[2e-4, None]])
+    assert pairs_of(record) == "8 seeds each (in dear 5)"
+    assert "0.0002" not in leagues_doc.rates(record["worlds"][1], record)
+    # a smaller run of the league has no more seeds there than it has elsewhere
+    assert len(replace(both, pairs=3).seeds(dear)) == 3
 
 
 def test_a_cost_is_shown_beside_and_the_outcome_plotted_against_it(tiny, monkeypatch):

@@ -85,10 +85,12 @@ def pairs_of(record: Record) -> str:
     seeds = len(record["seeds"])
     starts = {world["name"]: world.get("starts", 1) for world in record["worlds"]}
     fewer = {name: some for name, some in starts.items() if independent(seeds, some) < seeds}
-    if not fewer:
-        return f"{seeds} seeds each"
-    from_few = ", ".join(f"in {name} from {some}" for name, some in fewer.items())
-    return f"{seeds} seeds each ({from_few} initial policies, which count as that many pairs)"
+    met = {world["name"]: world["pairs"] for world in record["worlds"] if world.get("pairs", seeds) < seeds}
+    notes = [f"in {name} {some}" for name, some in met.items()]
+    if fewer:
+        from_few = ", ".join(f"in {name} from {some}" for name, some in fewer.items())
+        notes.append(f"{from_few} initial policies, which count as that many pairs")
+    return f"{seeds} seeds each" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def by_problem(world: Record) -> bool:

@@ -46,10 +46,11 @@ def of_world(season: Season, world: World, noise: float | None) -> dict[str, Any
     }
     costs = [of_member[job.method] or seconds for job in missing]
     took = None if None in costs else sum(cost or 0 for cost in costs) / crew_of(season.processes).size
-    rivals, pairs = len(season.league.rivals_of(world)), sorted({*PAIRS, season.pairs})
-    if (few := starts_of(world)) > 1 and few < season.pairs:
+    meeting = len(season.seeds(world))
+    rivals, pairs = len(season.league.rivals_of(world)), sorted({*PAIRS, meeting})
+    if (few := starts_of(world)) > 1 and few < meeting:
         # more seeds from as many starts would be told apart no better, as far as the noise is theirs
-        pairs = [season.pairs]
+        pairs = [meeting]
     sees = {n: detectable(noise, independent(n, few), rivals) for n in pairs} if noise else None
     return {
         "world": world.name, "runs": len(jobs), "of": {what: sum(len(plan[what]) for plan in plans) for what in PLANNED},
@@ -75,13 +76,18 @@ def planned(season: Season, member: Member, world: World) -> dict[str, list[Job]
         at = {season.league.rate_of(member): best or sorted(by_rate)[len(by_rate) // 2]}
     meeting = [season.job(member, world, seed, at, along=True) for seed in season.seeds(world)]
     some = season.seeds(world)[:KNOB_SEEDS]
-    settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in member.values for seed in some]
+    values = member.values if world.varied else ()
+    settings = [season.job(member, world, seed, {**at, member.knob: value}) for value in values for seed in some]
     return dict(zip(PLANNED, (tuning, meeting, settings), strict=True))
 
 
 def tuning_jobs(season: Season, member: Member, world: World) -> dict[float, list[Job]]:
     """By rate, the development runs of a member: those of the list, and of what is beyond it as far as runs are known."""
-    found = {rate: rate_jobs(season, world, member, rate) for rate in season.rates(member, world)}
+    rates = season.rates(member, world)
+    if len(rates) == 1:
+        # everyone's, which is not tried beforehand
+        return {rates[0]: []}
+    found = {rate: rate_jobs(season, world, member, rate) for rate in rates}
     for _ in range(BEYOND):
         ended = all(known(job) for jobs in found.values() for job in jobs)
         farther = beyond(known_levels(season, world, found)) if ended else []

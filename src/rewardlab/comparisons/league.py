@@ -104,7 +104,9 @@ class World:
     tokens: of all models together, that each run may spend, in place of steps: where methods differ in what an update costs them.
     absent: members that cannot play there, and why.
     learns: whether the baseline must learn there. Where it need not, right replies are enough, and rates are chosen by the outcome
-    first, then by what is guarded (`played.rate_levels`).
+    first, then by what is guarded (`played.rate_levels`).  A single rate is everyone's, and is not tried beforehand.
+    pairs: seeds on which members meet, if they are fewer than the league's; varied: whether members' knobs are turned there: of a
+    pretrained model a run takes minutes.
     """
 
     name: str
@@ -123,6 +125,8 @@ class World:
     tokens: int | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     learns: bool = True
+    pairs: int | None = None
+    varied: bool = True
 
 
 @dataclass(frozen=True)

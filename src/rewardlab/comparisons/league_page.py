@@ -218,7 +218,8 @@ def rates(world: Record) -> str:
     lines = "\n".join(
         f"{row['member']}: " + ", ".join(f"{rate:g} {number(level)}" for rate, level in row["rates"])
         for row in world["rows"]
-        if row["rates"]
+        # a single rate was everyone's, and is in the table
+        if len(row["rates"]) > 1
     )
     return f"<details><summary>Rates tried on development seeds</summary><pre>{escape(lines)}</pre></details>" if lines else ""
 

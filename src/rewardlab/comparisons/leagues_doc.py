@@ -105,7 +105,8 @@ def rates(world: Record, record: Record) -> str:
         f"- {row['member']}: "
         + ", ".join(f"{rate:g}: {NOTHING if level is None else f'{level:.3g}'}" for rate, level in row["rates"])
         for row in world["rows"]
-        if row["rates"]
+        # a single rate was everyone's, and is in the table
+        if len(row["rates"]) > 1
     ]
     number = CHOSEN_BY.get(record["chosen_by"], f"`{record['chosen_by']}`")
     return f"\nBy learning rate, {number} on the seeds kept for this choice:\n\n" + "\n".join(lines) + "\n" if lines else ""

@@ -32,28 +32,30 @@ ALIKE = 0.2
 
 Levels = dict[float, float | None]
 """By rate, the number by which rates are chosen; None where a run failed or lacks it."""
+UNTRIED = math.nan
+"""The level of a single rate."""
 
 
 def choose_rates(season: Season, world: World, members: Sequence[Member]) -> tuple[dict[str, Levels], dict[str, str]]:
     """The levels of each of these members that trains, at every rate of the list, and beyond an edge where the best is at it.
 
-    And of those with a run that failed, why the first of these did.
+    A single rate is not tried: there is nothing to choose. And of those with a run that failed, why the first of these did.
     """
-    members = [member for member in members if trains(season, member, world)]
-    found: dict[str, dict[float, list[Outcome]]] = {member.name: {} for member in members}
-    levels: dict[str, Levels] = {}
-    todo = {member.name: list(season.rates(member, world)) for member in members}
+    rates = {member.name: season.rates(member, world) for member in members if trains(season, member, world)}
+    levels: dict[str, Levels] = {name: {some[0]: UNTRIED} for name, some in rates.items() if len(some) == 1}
+    todo = {name: list(some) for name, some in rates.items() if len(some) > 1}
+    found: dict[str, dict[float, list[Outcome]]] = {name: {} for name in todo}
     failed: dict[str, str] = {}
     for _ in range(BEYOND + 1):
-        work = [(member, rate) for member in members for rate in todo[member.name]]
+        work = [(season.league.member(name), rate) for name, some in todo.items() for rate in some]
         if not work:
             break
         for (member, rate), runs in zip(work, _developed(season, world, work), strict=True):
             found[member.name][rate] = runs
             if reasons := [one.reason for one in runs if isinstance(one, Failed)]:
                 failed.setdefault(member.name, reasons[0])
-        levels = {name: rate_levels(season.league, world, by_rate) for name, by_rate in found.items()}
-        todo = {name: beyond(reached) for name, reached in levels.items()}
+        levels |= {name: rate_levels(season.league, world, by_rate) for name, by_rate in found.items()}
+        todo = {name: beyond(levels[name]) for name in found}
     return levels, failed
 
 
@@ -226,7 +228,7 @@ def _at_equal_tokens(
         for i, seed in enumerate(season.seeds(world))
     ]
     outcomes = run_jobs(f"{world.name}: at equal tokens", jobs, season.processes) if jobs else []
-    n = season.pairs
+    n = len(season.seeds(world))
     return {m.name: outcomes[n * i : n * (i + 1)] for i, m in enumerate(costly)}
 
 
@@ -234,7 +236,7 @@ def _knobs(
     season: Season, world: World, members: Sequence[Member], rates: Mapping[str, float | None]
 ) -> dict[str, dict[float, list[Outcome]]]:
     seeds = list(season.seeds(world))[:KNOB_SEEDS]
-    points = [(m, value) for m in members for value in m.values]
+    points = [(m, value) for m in members for value in m.values if world.varied]
     jobs = [season.job(m, world, seed, {**_rate(season, rates, m), m.knob: value}) for m, value in points for seed in seeds]
     outcomes = run_jobs(f"{world.name}: settings", jobs, season.processes) if jobs else []
     found: dict[str, dict[float, list[Outcome]]] = {}

@@ -99,7 +99,7 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
     return {
         "member": name, "method": league.member(name).stack, "rate": played.rate(name),
         "formula": str(season.recipe(league.member(name), world)),
-        "rates": [[rate, level] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
+        "rates": [[rate, finite(level)] for rate, level in sorted(played.levels.get(name, {}).items())], "failed": failed,
         "standing": standing.to_json(), **of_world(world, done, league.outcome.number), "start": level(done, before)["mean"],
         "guard": of_world(world, done, league.guard.number) if league.guard else None,
         "tokens": tokens(runs), "updates": average(done, "updates"), "seconds": [one.seconds for one in done],
@@ -107,6 +107,11 @@ def row(season: Season, played: Played, name: str, standing: Standing) -> Record
         "curves": curves(done), "path": mean_path(done, league.spends[0], league.outcome.number) if league.spends else [],
         "equal_tokens": at_equal(season, played, name), "knob": knob(season, played, name),
     }  # fmt: skip
+
+
+def finite(value: float | None) -> float | None:
+    """As JSON holds it: None where it is not defined."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def paired(world: World, done: Sequence[Done]) -> list[Mapping[str, float]]:
@@ -166,7 +171,7 @@ def curves(done: Sequence[Done]) -> dict[str, list[float]]:
 def at_equal(season: Season, played: Played, name: str) -> Record | None:
     """The level at the tokens that the baseline used, and its difference to it, for a member that costs more."""
     done = [one for one in played.equal.get(name, ()) if isinstance(one, Done)]
-    if len(done) < season.pairs:
+    if len(done) < len(season.seeds(played.world)):
         return None
     outcome = season.league.outcome
     base = level(numbers_of(played, season.league.baseline), outcome.number)["values"]

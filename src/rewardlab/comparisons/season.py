@@ -95,7 +95,8 @@ class Season:
         return {"task": world.task, "steps": world.steps or self.league.steps, "budget": world.tokens, "formulas": formulas}
 
     def seeds(self, world: World) -> range:
-        return range(FIRST, FIRST + (self.pairs if world.sampled else 1))
+        pairs = min(self.pairs, world.pairs or self.pairs) if world.sampled else 1
+        return range(FIRST, FIRST + pairs)
 
     def starts_of(self, world: World) -> list[int] | None:
         """By seed, the initial policy that a run begins from; None where all begin from one model."""
