@@ -9,6 +9,9 @@ BUDGETS = {"start": 64, "end": 28, "told": ""}
 LENGTHS = {"right_until": 24, "wrong_from": 48, "longest": 96}
 """The same for phi_4_reasoning."""
 
+CHAINS = "overthinking:difficulty=[1,2]"
+DEAR = "one of its runs on a pretrained model takes minutes; those that were better in both small worlds, and grpo, met there"
+
 league = League(
     question="Which method makes right replies shorter, and what does it cost in accuracy?",
     want="shorter answers",
@@ -36,6 +39,14 @@ league = League(
         World(
             "overthinking", "overthinking:size=160",
             "chains of one to five steps, with checks that add nothing and corrections that are needed", new=True,
+        ),
+        World(
+            # rows come again once, as in the other worlds; at 3e-4 grpo was right most often on a development seed
+            "on SmolLM2", f"{CHAINS},size=80",
+            "chains of one or two steps, by a pretrained language model with adapters that was taught a teacher's solutions",
+            new=True, model=f"smollm2:{CHAINS}", lora_rank=16, steps=20, problems=120, rates=(3e-4,), pairs=5, varied=False,
+            learns=False,
+            absent=dict.fromkeys(("curriculum_grpo", "pear", "phi_4_reasoning", "sar", "vsrm", "rlsp"), DEAR),
         ),
     ),
     outcome=Outcome("log_right_length", "lower", "length of right replies", margin=0.05, scale="log", unit="tokens"),
