@@ -15,7 +15,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 
 from rewardlab import RewardlabError, registry, train
-from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, Trajectory, ask, measure, objective
+from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, Trajectory, ask, measure, objective, rollout
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
@@ -29,8 +29,10 @@ from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.prm import small
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
+from rewardlab.rollouts.independent import independent
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.metrics import read_metrics
+from rewardlab.util.counted import count
 from rewardlab.util.files import cached
 
 
@@ -83,6 +85,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     ops = Ops(registry.build("grpo", {"n": 2}), Run(untrained(), max_new=4), task, RunConfig())
     groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
+    torch.save(logged(), f"{out}/rank{rank}.logged")
     torch.save(refilled(), f"{out}/rank{rank}.refilled")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     made_by_one_of_them(out)
@@ -162,6 +165,46 @@ def decided_by_the_first() -> list[dict[str, float]]:
     ops.learn_due(batch, groups, scores)
     assert seen == ["rank 0, 0?", "rank 0, 1?"]
     return [distributed.on_rank_zero(ops.evaluate), ops.evaluate()]
+
+
+def of_problems(problems, run):
+    """Log the mean answer, and the mean of those above 5 where there are any; count the answers."""
+    answers = [p.answer for p in problems]
+    run.log("mean", sum(answers) / len(answers))
+    if large := [x for x in answers if x > 5]:
+        run.log("large", sum(large) / len(large))
+    count(run, "answers", len(answers))
+    return independent(n=2)(problems, run)
+
+
+shared_out, in_one_place = rollout(of_problems), rollout(across_problems=True)(of_problems)
+
+
+@reward(over="groups")
+def paid_and_logged(groups, run):
+    run.log("paid", len(groups))
+    count(run, "answers", 10)
+    return [[float(i) for i, _ in enumerate(group)] for group in groups]
+
+
+def logged() -> list[dict[str, float]]:
+    """What is logged by a rollout whose problems are shared out, by one whose are not, and by a reward and a second learner."""
+    found = []
+    task = Task("mine", [ask("a?", 1), ask("b?", 6), ask("c?", 4)], (), "exact_match")
+    for part in (shared_out(), in_one_place()):
+        second = registry.build("grpo", {"n": 2}).but(reward=length_penalty())
+        recipe = registry.build("grpo", {"n": 2}).but(
+            rollout=part, reward=paid_and_logged(), also=(Learner("second", "copy:policy", second),)
+        )
+        run = Run(untrained(), models={"second": untrained()}, max_new=2)
+        ops = Ops(recipe, run, task, RunConfig(patience=0))
+        ops.learners["second"].problems = lambda groups, scores, run: run.log("asked", 7.0)
+        groups = ops.rollout(ops.problems(3))
+        scores = ops.score(groups)
+        ops.learn_due(ops.collate(groups, scores), groups, scores)
+        told = ("mean", "large", "answers", "paid", "asked")
+        found.append({name: float(run.metrics[name]) for name in told if name in run.metrics})
+    return found
 
 
 @reward
@@ -246,6 +289,13 @@ def test_both_see_the_same_rollouts_in_the_order_of_the_problems(two):
     assert first == second
     assert len(first) == 3
     assert len({str(g) for g in first}) == 3
+
+
+def test_both_log_what_one_process_would_log(two):
+    """The first process has the problems of answers 1 and 4, the second that of 6: a mean over both is one over problems."""
+    of_all = {"mean": pytest.approx(11 / 3), "large": 6.0, "answers": 13.0, "paid": 3.0, "asked": 7.0}
+    assert logged() == [of_all, of_all]
+    assert [torch.load(two / f"rank{rank}.logged") for rank in range(2)] == [[of_all, of_all]] * 2
 
 
 def test_both_fill_the_batch_and_go_on_from_the_same_problem(two):

@@ -17,6 +17,7 @@ from rewardlab.engine import collate as collating
 from rewardlab.engine.bill import Bill
 from rewardlab.engine.distributed import all_gather, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
+from rewardlab.engine.logged import Part, log_together, logged_apart, made_by_first
 from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
@@ -83,9 +84,10 @@ class Ops:
         with self.timed("generate"), self.bill.sharded(), self._further_problems(run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             out: list[int] = []
+            logged: list[Part] = []
 
             def sample(own: list[Problem]) -> list[tuple[Group, Row]]:
-                with keeping(run.policy):
+                with keeping(run.policy), logged_apart(run, len(own), logged):
                     groups, left_out = fitting(part, own, run, self._context(learner))
                 out.append(left_out)
                 return list(zip(groups, told(groups, run), strict=True))
@@ -93,6 +95,7 @@ class Ops:
             rows = on_rank_zero(lambda: sample(problems)) if part.across_problems else map_sharded(sample, problems)
         groups = [group for group, _ in rows]
         remember(groups, [row for _, row in rows], self.run)
+        log_together(logged, self.run)
         left_out = sum(all_gather(sum(out)))
         note(self.run, left_out)
         if left_out and not groups:
@@ -142,7 +145,7 @@ class Ops:
             return None
         with self.timed("reward"):
             # on one rank: a judge or a sandbox is asked once, and all ranks learn from the same numbers
-            scores, unread, verdicts = on_rank_zero(lambda: (*scored(part, groups, self.run), told(groups, self.run)))
+            scores, unread, verdicts = made_by_first(lambda: (*scored(part, groups, self.run), told(groups, self.run)), self.run)
             remember(groups, verdicts, self.run)
             leave_out(groups, unread, self.run)
             check_finite(groups, scores, str(part))
@@ -223,7 +226,7 @@ class Ops:
             # the columns are copied: its update writes its own loss weights there
             return replace(batch, credit=self.credit(batch, learner), columns=dict(batch.columns))
         # verdicts and judges may tell each rank something else
-        problems = on_rank_zero(partial(learner.problems, groups, scores, self.run))
+        problems = made_by_first(partial(learner.problems, groups, scores, self.run), self.run)
         if not problems:
             # a batch without rows cannot be padded
             return None

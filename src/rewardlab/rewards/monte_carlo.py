@@ -9,6 +9,7 @@ from rewardlab.core import Group, Run, Sampling, Score, Scores, Term, Trajectory
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
+from rewardlab.util.counted import count
 
 TERM = "monte_carlo_steps"
 COMPLETIONS, PREFIX_TOKENS = "completions", "prefix_tokens"
@@ -153,7 +154,7 @@ class Bisection:
 def count_cost(run: Run, completions: int, prefix_tokens: int) -> None:
     """Add to what the annotators of this step have cost so far."""
     for name, value in ((COMPLETIONS, completions), (PREFIX_TOKENS, prefix_tokens)):
-        run.log(name, run.metrics.get(name, 0.0) + value)
+        count(run, name, value)
 
 
 def rows_in_steps(groups: list[Group], of: str) -> list[Trajectory]:

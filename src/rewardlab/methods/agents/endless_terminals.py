@@ -30,6 +30,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rollouts.interactive import in_place_of_replies, interactive
+from rewardlab.util.counted import count
 
 TIMES = 20
 """Batches that are looked through for tasks to keep."""
@@ -54,7 +55,7 @@ def only_solvable(problems: list[Problem], run: Run, *, inner: Rollout, column: 
         kept, seen = [*kept, *solvable(more, column)], seen + len(more)
     if not kept:
         raise RewardlabError(f"of {seen} tasks none was solved in an attempt, by the column {column!r}: rewardlab data terminals")
-    run.log("skipped", seen - len(kept))
+    count(run, "skipped", seen - len(kept))
     return inner(kept, run)
 
 

@@ -40,6 +40,7 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.stepwise import started
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, PositiveShare
 from rewardlab.text.splitters import mark
+from rewardlab.util.counted import count
 
 # ---- Search trees in which wrong replies are halved, again and again, until their first error is found ---------------
 
@@ -176,7 +177,7 @@ def _continued(
     done = run.policy.extend(rows, how, run.rng("rollout"))
     # as the rewards that sample continuations count them
     for name, value in (("completions", len(done)), ("prefix_tokens", sum(len(t) for _, t in places))):
-        run.log(name, run.metrics.get(name, 0.0) + value)
+        count(run, name, value)
     done = [mark(t, steps, run.policy.pieces, run.policy.name) for t in done]
     groups = [done[i : i + n] for i in range(0, len(done), n)]
     verdicts = [[None if s.value is None else s.value >= 1.0 for s in row] for row in run.verify(groups, run)]
