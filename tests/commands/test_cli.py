@@ -19,6 +19,7 @@ from rewardlab.commands import bench, cli, train
 from rewardlab.errors import RewardlabError, Stopped
 from rewardlab.registry import catalogue, details
 from rewardlab.runs.config import RunConfig
+from rewardlab.util.ranks import refuse_together
 
 NOISY = '''"""Noisy: says something while it is imported."""
 from rewardlab.core import Recipe
@@ -108,6 +109,21 @@ def test_a_mistake_ends_the_process_with_code_2_and_debug_shows_where():
     debug = rewardlab("--debug", "show", "grop")
     assert debug.returncode != 0
     assert "Traceback" in debug.stderr
+
+
+@pytest.mark.parametrize("line", ["compare grpo rloo --task arithmetic", "eval x --task arithmetic", "data decontaminate a b"])
+def test_a_command_that_processes_do_not_share_is_refused_where_several_were_started(line, monkeypatch, capsys):
+    together = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    for name, value in together.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cli, "find", lambda argv: (None, argv[0], []))
+    monkeypatch.setattr(cli, "parse", lambda *given: argparse.Namespace(json=False))
+    assert cli.main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"rewardlab: rewardlab {line.split()[0]} is the work of one process, and 2 were started together")
+    # what a scheduler leaves in the environment of a process that it starts alone
+    monkeypatch.delenv("RANK")
+    refuse_together("eval")
 
 
 def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):

@@ -25,7 +25,7 @@ from rewardlab.commands.words import Parser, UsageError, printable, shortened
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.domain import OutOfDomain
 from rewardlab.util.files import FULL, WRONG_PATH, intended, reason_of
-from rewardlab.util.ranks import is_first
+from rewardlab.util.ranks import is_first, refuse_together
 from rewardlab.util.signals import stopping_at_once
 
 COMMANDS = (
@@ -33,6 +33,8 @@ COMMANDS = (
     *("worlds", "export", "export-recipe", "export-env", "report", "diagnose", "doctor", "bench", "verify", "audit", "scoreboard"),
     *("serve", "serve-model", "data", "prm"),
 )
+TOGETHER = ("train", "parity", "list", "show", "parts", "worlds", "doctor")
+"""Commands whose work several processes share, and those that do none."""
 OVERVIEW = """rewardlab: learning from rewards, as recipes of small parts.
 
   rewardlab demo                                       train a small policy and write its report, in minutes
@@ -106,6 +108,8 @@ def run(argv: list[str]) -> int:
         return 0
     command, name, words = found
     args = parse(command, name, words)
+    if argv[0] not in TOGETHER:
+        refuse_together(argv[0])
     before = bills.spent()
     streams = not args.json and "-" in map(str, vars(args).values())  # rows, while the command runs (--out -)
     # libraries, and the user's own rewards and tools, whichever thread runs them, may print to stdout, which is for results alone

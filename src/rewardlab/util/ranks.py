@@ -44,6 +44,18 @@ def started_together() -> int:
     return int(size)
 
 
+def refuse_together(command: str) -> None:
+    """Raise RewardlabError where a launcher has started several processes with a command that is the work of one."""
+    adopt_mpi()
+    ours = os.environ
+    several = ours.get("WORLD_SIZE", "1") not in ("0", "1") and {"RANK", "MASTER_ADDR", "MASTER_PORT"} <= ours.keys()
+    if several:
+        raise RewardlabError(
+            f"rewardlab {command} is the work of one process, and {ours['WORLD_SIZE']} were started together, each of which would "
+            "do all of it: start it without torchrun, or unset WORLD_SIZE. Processes share the work of rewardlab train alone"
+        )
+
+
 def local_rank() -> int:
     """Which of the processes on this machine this one is, from 0: the number of its GPU."""
     adopt_mpi()
