@@ -28,6 +28,14 @@ def test_the_time_left_is_told_by_the_pace_of_this_process(monkeypatch):
     assert told(monkeypatch, 6, done=3)[0] == "comparing 4/6, 0:02:00 left  grpo"
 
 
+def test_of_processes_started_together_the_first_alone_shows_a_bar(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert told(monkeypatch, 5) == []
+    monkeypatch.setenv("RANK", "0")
+    assert len(told(monkeypatch, 5)) == 2
+
+
 def test_a_total_that_is_unknown_is_not_told(monkeypatch):
     assert told(monkeypatch, None)[1] == "comparing 2  grpo"
 

@@ -10,6 +10,8 @@ from typing import Self, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from rewardlab.util.ranks import is_first
+
 T = TypeVar("T")
 
 console = Console(stderr=True)
@@ -17,9 +19,13 @@ WHOLE = 1e9  # seconds: longer than any bar
 
 
 class Bar:
-    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds.  total: None if it is unknown."""
+    """A progress bar on a terminal; elsewhere (a log file) one line every `every` seconds.  total: None if it is unknown.
+
+    Of processes that were started together only the first shows its own.
+    """
 
     def __init__(self, what: str, total: int | None, done: int = 0, every: float = 10.0, hidden: bool = False):
+        hidden = hidden or not is_first()
         self.what, self.total, self.done, self.every, self.hidden = what, total, done, every, hidden
         self.printed = self.began = time.monotonic()
         self.before = done
