@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 
 import pyarrow.parquet as pq
 import pytest
 from ranks import together
 
+from rewardlab import resume
 from rewardlab.engine import distributed
 from rewardlab.engine.step import Ops
 from rewardlab.errors import RewardlabError
@@ -76,6 +78,13 @@ def test_the_other_ends_with_an_error_and_the_resumed_run_is_bit_equal(killed, p
     for file in (out / "rollouts").iterdir():
         assert pq.read_table(file).equals(pq.read_table(place / "whole" / "rollouts" / file.name))
     assert not list(out.glob("**/.*"))
+
+
+def test_another_number_of_processes_may_go_on_and_is_told(place, tmp_path, capsys):
+    shutil.copytree(place / "whole", tmp_path / "run")
+    resume(tmp_path / "run", steps=STEPS + 1)
+    assert "the run was begun by 2 processes, and goes on with 1" in " ".join(capsys.readouterr().err.split())
+    assert [line["step"] for line in read_metrics(tmp_path / "run")] == [*range(STEPS + 2)]
 
 
 def last(file):

@@ -55,6 +55,7 @@ from rewardlab.runs.lock import locked
 from rewardlab.runs.sources import fingerprints
 from rewardlab.runs.track import trackers, tracking
 from rewardlab.util.files import disk_errors, sweep, write_json
+from rewardlab.util.progress import console
 from rewardlab.util.ranks import is_first
 
 
@@ -175,6 +176,7 @@ def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | 
     task = task_of(task, without_columns.but(seed=document.get("order_seed", 0)))
     policy = policy_of(model, config, task)
     check_base(folder, document, policy)
+    tell_processes(document, distributed.world_size())
     # a run of an older version was begun without looking at its prompts, and is resumed so
     if "overlong" in document:
         task, _ = fit_prompts(task, policy, config, recipe, written="written" in document.get("prompts", {}))
@@ -189,6 +191,17 @@ def _resume(folder: Path, document: dict[str, Any], changed: bool, task: Task | 
     return _run(recipe, run, task, config, folder, document, resumed=bool(checkpointed(folder)))
 
 
+def tell_processes(document: dict[str, Any], now: int) -> None:
+    """Say that a run goes on with another number of processes than it began with: each has random numbers of its own."""
+    before = document.get("processes", now)
+    if before != now and distributed.is_rank_zero():
+        console.print(
+            f"warning: the run was begun by {before} process{'es' * (before != 1)}, and goes on with {now}: it is trained on as well, "
+            "but samples other replies from here on than it would have sampled",
+            highlight=False, markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
 def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
     policy = policy_of(model, config, task)
     check_episodes(recipe, task, policy, config)
@@ -201,6 +214,7 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
     recipe = with_rates(recipe, run)
     about_run = {
         "prompts": prompts,
+        "processes": distributed.world_size(),
         "params": sum(p.numel() for p in policy.parameters()),
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
         **base_of(policy),
