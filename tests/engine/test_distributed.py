@@ -15,7 +15,7 @@ import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 
 from rewardlab import RewardlabError, registry, train
-from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, Trajectory, ask, measure, objective, rollout
+from rewardlab.core import Learner, Problem, Recipe, Run, Score, Task, Trajectory, ask, credit, measure, objective, rollout
 from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
@@ -90,6 +90,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     made_by_one_of_them(out)
     torch.save(decided_by_the_first(), f"{out}/rank{rank}.decided")
+    torch.save(the_first_alone(), f"{out}/rank{rank}.alone")
     torch.save(verified_by_one_of_them(), f"{out}/rank{rank}.verified")
     stopped_by_the_second(rank, out)
     torch.distributed.barrier()
@@ -248,6 +249,23 @@ def verified_by_one_of_them() -> dict[str, list[float]]:
     return found
 
 
+@credit
+def by_verdict(a, batch, run):
+    (row,) = run.verdicts([[t for t, _ in batch.rows]])
+    return torch.tensor([s.value for s in row])[:, None].expand_as(a)
+
+
+def the_first_alone() -> tuple[list[float], float]:
+    """What a credit hears of the verifier, which the reward did not ask; and who makes what a loop wants made once."""
+    run = Run(untrained(), max_new=3, verify=who())
+    recipe = registry.build("grpo", {"n": 2}).but(reward=length_penalty(), credit=by_verdict())
+    ops = Ops(recipe, run, registry.task("arithmetic", test_size=2), RunConfig())
+    groups = ops.rollout(ops.problems(2))
+    batch = ops.collate(groups, ops.score(groups))
+    assert run.verify == who()
+    return batch.credit[:, 0].tolist(), ops.once(lambda: float(torch.distributed.get_rank()))
+
+
 def tokens_of_kto() -> list[int]:
     """The run's token total after each of two steps of KTO, whose credit scores replies with policy and reference on every rank."""
     policy, task = untrained(), registry.task("preferences", test_size=2)
@@ -328,6 +346,14 @@ def test_a_rollout_is_verified_by_one_process_and_all_know_what_it_said(two):
     assert {x >= 10 for x in first["dapo"]} == {False, True}
     assert all(x < 10 for x in first["dapo, given"])
     assert all(x >= 10 for x in second["dapo, given"])
+
+
+def test_credit_and_loops_may_ask_what_processes_would_hear_otherwise(two):
+    (heard, maker), other = (torch.load(two / f"rank{rank}.alone") for rank in range(2))
+    assert (heard, maker) == other
+    assert len(heard) == 4
+    assert max(heard) < 10
+    assert maker == 0
 
 
 def test_who_works_alone_waits_for_nobody_in_passes_of_a_divided_model(monkeypatch):

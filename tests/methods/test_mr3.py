@@ -85,7 +85,7 @@ def play(steps: int, **settings):
     rows = [given(GRADED, difficulty=d, name=n, judgement=said("2" if n != "wrong" else "5"))
             for n, d in (("hard", 0.9), ("easy", 0.0), ("mid", 0.5), ("wrong", 0.1), ("low", 0.2))]  # fmt: skip
     seen = []
-    ops = SimpleNamespace(task=SimpleTask(rows), position=0, standard_step=None)
+    ops = SimpleNamespace(task=SimpleTask(rows), position=0, standard_step=None, once=lambda make: make())
 
     def step(recipe, run, ops):
         seen.append([ops.task.train[i].meta["name"] for i in range(recipe.update.problems)])

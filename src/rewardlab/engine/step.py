@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -21,12 +21,14 @@ from rewardlab.engine.logged import Part, log_together, logged_apart, made_by_fi
 from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
-from rewardlab.engine.verdicts import Row, asked, remember, told
+from rewardlab.engine.verdicts import Row, asked, asked_by_first, remember, told
 from rewardlab.engine.watch import watch_rewards
 from rewardlab.errors import NotFinite, RewardlabError
 from rewardlab.runs.config import RunConfig
 from rewardlab.util.keeping import keeping
 from rewardlab.util.tempered import tempered
+
+T = TypeVar("T")
 
 
 class StepData(NamedTuple):
@@ -179,10 +181,20 @@ class Ops:
             self.step_data = StepData(groups, scores or [], batch)
         return batch
 
+    def once(self, make: Callable[[], T]) -> T:
+        """What one process makes for all, such as texts that a method's loop samples by itself, not by `rollout`.
+
+        Made by each process they might differ: samples in rounding, which GPUs do otherwise, and judges from call to call.
+        """
+        return made_by_first(make, self.run)
+
     def credit(self, batch: Batch, learner: LearnerState | None = None) -> Tensor:
         """(B, T): the learner's credit chain on the batch's rewards."""
         chain = (learner or self.policy).recipe.credit
-        return chain(batch.reward, batch, self.run) if chain else batch.reward
+        if chain is None:
+            return batch.reward
+        with asked_by_first(self.run):
+            return chain(batch.reward, batch, self.run)
 
     def temperature(self, learner: LearnerState) -> float:
         """That of the rollouts which a learner learns from: its own, or the policy's."""

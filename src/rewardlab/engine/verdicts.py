@@ -6,10 +6,12 @@ Rollouts lose their identity on the way to another process, and with it what is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from rewardlab.core import Group, Run, Score, Scores
-from rewardlab.engine.distributed import on_rank_zero
+from rewardlab.engine.distributed import on_rank_zero, world_size
 
 Row = list[Score | None]
 """The verdicts on the rollouts of a group; None where nobody has asked for one."""
@@ -25,6 +27,30 @@ def remember(groups: list[Group], rows: Sequence[Sequence[Score | None]], run: R
     # where there are none, those of the step before stay: the log may still read them
     if any(score is not None for row in rows for score in row):
         run.verified.remember(groups, rows, run.step)
+
+
+class _Shared:
+    """The verifier, which rank zero asks for all: in work that all processes do alike."""
+
+    def __init__(self, verify: Any):
+        self.verify = verify
+
+    def __call__(self, groups: list[Group], run: Run) -> Scores:
+        return on_rank_zero(lambda: self.verify(groups, run))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.verify, name)
+
+
+@contextmanager
+def asked_by_first(run: Run) -> Iterator[None]:
+    """Within it, where all processes do the same, rank zero alone asks the run's verifier, and all learn what it said."""
+    verify = run.verify
+    run.verify = verify if verify is None or world_size() == 1 else _Shared(verify)
+    try:
+        yield
+    finally:
+        run.verify = verify
 
 
 def asked(groups: list[Group], run: Run) -> Scores:

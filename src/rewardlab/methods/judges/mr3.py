@@ -167,7 +167,7 @@ def curriculum(
             raise _no_trace([ops.task.train[start + i] for i in range(size)], language)
         stated = [ops.task.train[at].meta.get("difficulty") for at, _ in known]
         asked = [traced[0].question for _, traced in known]
-        failed = [float(x) for x in stated] if None not in stated else failures(run, asked, forms, attempts)
+        failed = [float(x) for x in stated] if None not in stated else ops.once(lambda: failures(run, asked, forms, attempts))
         run.memory["mr3.order"] = [known[i][0] for i in ordered(failed, order, easy, run.seed)]
         run.memory["mr3.taken"] = 0
         run.log("traced", len(known) / size)

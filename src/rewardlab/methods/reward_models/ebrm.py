@@ -104,7 +104,9 @@ def reward_model_first(
     model.energy.agreed.clear()
     with without_gradients(model.scorer):
         inner(recipe, run, ops) if inner else ops.standard_step(recipe)
-    run.log("agrees", float(torch.cat(model.energy.agreed).float().mean()))
+    # a process that had none of the step's pairs has nothing to tell
+    if model.energy.agreed:
+        run.log("agrees", float(torch.cat(model.energy.agreed).float().mean()))
 
 
 @contextmanager

@@ -137,7 +137,7 @@ def told_apart(ops: Any, run: Run, rate: float, k: int) -> Iterator[None]:
     """
     learner = ops.learners[MODEL]
     problems = [ops.task.train[ops.position + i] for i in range(ops.recipe.update.problems)]
-    groups = shifted(problems, run, k)
+    groups = ops.once(lambda: shifted(problems, run, k))
     trained = [p for p in learner.model.parameters() if p.requires_grad]
     ahead = [torch.zeros_like(p) for p in trained]
     apart = 0.0

@@ -128,7 +128,8 @@ def rewards_first(
 def _learn(problems: list[Problem], run: Run, ops: Any, model: str, field: str, bar: Bar) -> list[float]:
     """One update of a reward on demonstrations above replies; for each, whether it preferred it before, ties half."""
     # the demonstration first, as the preferred one
-    both = with_demonstrations(inner=independent(n=1), fields=(field,))(problems, run)
+    sampled = with_demonstrations(inner=independent(n=1), fields=(field,))
+    both = ops.once(lambda: sampled(problems, run))
     scores = model_score(model=model)(both, run)
     ops.update(ops.collate(both, None, ops.learners[model]), ops.learners[model])
     bar.advance(n=len(problems))
