@@ -27,6 +27,7 @@ from rewardlab.objectives.ratio import policy_gradient
 from rewardlab.objectives.weighting import token_mean
 from rewardlab.policies.llama.policy import LlamaPolicy
 from rewardlab.prm import small
+from rewardlab.rewards.imperfect import imperfect
 from rewardlab.rewards.length import length_penalty
 from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
@@ -86,6 +87,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.save(logged(), f"{out}/rank{rank}.logged")
+    torch.save(judged(), f"{out}/rank{rank}.judged")
     torch.save(refilled(), f"{out}/rank{rank}.refilled")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
     made_by_one_of_them(out)
@@ -208,6 +210,27 @@ def logged() -> list[dict[str, float]]:
     return found
 
 
+@rollout
+def judged_there(problems, run):
+    """Samples, with what a judge whose errors are keyed by the run's seed says of them here."""
+    groups = independent(n=2)(problems, run)
+    said = imperfect(inner=length_penalty())(groups, run)
+    return [[replace(t, tag=str(s.value)) for t, s in zip(*rows, strict=True)] for rows in zip(groups, said, strict=True)]
+
+
+def judged() -> list[tuple[str, str, float]]:
+    """Of samples of one problem, which each process has: the reply, what was said of it where it was sampled, and by the reward."""
+    problem = ask("7+8=?", 15)
+    recipe = registry.build("grpo", {"n": 2}).but(rollout=judged_there(), reward=imperfect(inner=length_penalty()))
+    ops = Ops(recipe, Run(untrained(), max_new=6), Task("mine", [problem] * 2, (), "exact_match"), RunConfig(patience=0))
+    groups = ops.rollout(ops.problems(2))
+    return [
+        (t.reply, t.tag, s.value)
+        for group, row in zip(groups, ops.score(groups), strict=True)
+        for t, s in zip(group, row, strict=True)
+    ]
+
+
 @reward
 def ends_odd(trajectory):
     return float(trajectory.ids[-1] % 2)
@@ -314,6 +337,14 @@ def test_both_log_what_one_process_would_log(two):
     of_all = {"mean": pytest.approx(11 / 3), "large": 6.0, "answers": 13.0, "paid": 3.0, "asked": 7.0}
     assert logged() == [of_all, of_all]
     assert [torch.load(two / f"rank{rank}.logged") for rank in range(2)] == [[of_all, of_all]] * 2
+
+
+def test_a_judge_in_the_rollout_of_either_process_errs_as_that_of_the_reward(two):
+    first, second = (torch.load(two / f"rank{rank}.judged") for rank in range(2))
+    assert first == second
+    assert [tag for _, tag, _ in first] == [str(value) for *_, value in first]
+    # and yet both sample for themselves
+    assert len({reply for reply, *_ in first}) == 4
 
 
 def test_both_fill_the_batch_and_go_on_from_the_same_problem(two):

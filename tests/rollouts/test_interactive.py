@@ -192,6 +192,14 @@ def test_rows_that_their_columns_alone_tell_apart_are_not_played_alike(policy):
     assert said[0] == play(alike[:1], Run(policy, seed=1, max_new=4))[0][0].reply
 
 
+def test_processes_with_the_same_problem_play_it_each_for_itself(policy):
+    """In the same world, with random numbers of their own for the replies."""
+    for env in (waiting(seconds=0.0), counting()):
+        runs = [Run(policy, seed=1, process=process, max_new=4) for process in (0, 1, 0)]
+        said = [interactive(env=env, n=1, turns=1)([ask("Please.")], run)[0][0].reply for run in runs]
+        assert said[0] == said[2] != said[1]
+
+
 def test_the_policy_replies_in_some_episodes_while_others_wait():
     """One of six answers takes long: the five others are at their end before it comes."""
 

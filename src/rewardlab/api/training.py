@@ -196,8 +196,8 @@ def tell_processes(document: dict[str, Any], now: int) -> None:
     before = document.get("processes", now)
     if before != now and distributed.is_rank_zero():
         console.print(
-            f"warning: the run was begun by {before} process{'es' * (before != 1)}, and goes on with {now}: it is trained on as well, "
-            "but samples other replies from here on than it would have sampled",
+            f"warning: the run was begun by {before} process{'es' * (before != 1)}, and goes on with {now}: it is trained on as "
+            "well, but samples other replies from here on than it would have sampled",
             highlight=False, markup=False, soft_wrap=True,
         )  # fmt: skip
 

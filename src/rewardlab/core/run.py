@@ -57,8 +57,9 @@ class Run:
     `reward_timeout`: seconds that one call of a user's reward may take; 0: no limit. `budget`: the tokens at which the run ends.
     `rng(purpose)` gives the random stream of a purpose (data, rollout, environment, eval) at this step. Streams are keyed by
     (seed, purpose, moment): no generator state needs to be saved, and sampling from one never changes another. The moment is the
-    step, and for everything held-out the same throughout the run. `verify`: the task's verifier, as a reward. `more_problems(n)`:
-    the next n training problems, for a rollout that drops some; None outside of the policy's rollout in training.
+    step, and for everything held-out the same throughout the run. `process`: which of several samples with it; those after the
+    first have streams of their own, and the seed of all. `verify`: the task's verifier, as a reward. `more_problems(n)`: the next n
+    training problems, for a rollout that drops some; None outside of the policy's rollout in training.
     """
 
     policy: Any
@@ -68,6 +69,7 @@ class Run:
     steps: int = 1
     budget: int | None = None
     seed: int = 0
+    process: int = 0
     max_new: int = 128
     reward_timeout: float = 0.0
     verify: Any = None
@@ -154,9 +156,7 @@ class Run:
         """The random stream of a purpose at this step; calls within a step continue the same stream."""
         if self._streams_step != self.step:
             self._streams, self._streams_step = {}, self.step
-        if purpose not in self._streams:
-            self._streams[purpose] = stream(self.seed, purpose, self.moment)
-        return self._streams[purpose]
+        return self._streams.setdefault(purpose, stream(self.seed, purpose, self.moment, *filter(None, [self.process])))
 
     @property
     def moment(self) -> int | str:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from torch import Tensor
 
-from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite, seed_of
+from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite
 from rewardlab.engine import collate as collating
 from rewardlab.engine.bill import Bill
 from rewardlab.engine.distributed import all_gather, map_sharded, on_rank_zero, rank, world_size
@@ -81,8 +81,9 @@ class Ops:
         run.policy.step = self.run.step
         learner.note_sampling(self.run.step)
         if rank():
-            # rank zero keeps the seed of a single process; the others derive their own, or all would sample the same replies
-            run = replace(run.detached(), seed=seed_of(run.seed, "process", rank()))
+            # rank zero keeps the streams of a single process; the others have their own, or all would sample the same replies.
+            # The seed is that of all: a judge with errors keyed by it must be the one that the reward asks
+            run = replace(run.detached(), process=rank())
         with self.timed("generate"), self.bill.sharded(), self._further_problems(run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             out: list[int] = []

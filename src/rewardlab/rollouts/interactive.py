@@ -152,7 +152,9 @@ def _play_apart(
     Each reply has random numbers of its own, so it is the same whenever its turn comes.
     """
     rng = run.rng("rollout")
-    seeds = [seed_of(run.seed, "rollout", run.moment, *key) for key in _told_apart(episodes)]
+    # several processes may have the same problem
+    own_key = [run.process] if run.process else []
+    seeds = [seed_of(run.seed, "rollout", run.moment, *key, *own_key) for key in _told_apart(episodes)]
     ready, asked = list(range(len(episodes))), dict[Future, int]()
     with _threads(len(episodes)) as threads:
         while ready or asked:
