@@ -95,7 +95,8 @@ class Ops:
                 out.append(left_out)
                 return list(zip(groups, told(groups, run), strict=True))
 
-            rows = on_rank_zero(lambda: sample(problems)) if part.across_problems else map_sharded(sample, problems)
+            alone = part.across_problems
+            rows = made_by_first(lambda: sample(problems), self.run) if alone else map_sharded(sample, problems)
         groups = [group for group, _ in rows]
         remember(groups, [row for _, row in rows], self.run)
         log_together(logged, self.run)

@@ -60,7 +60,6 @@ from rewardlab.rewards.reward import reward
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
 from rewardlab.text.answers import after_thinking
-from rewardlab.util.counted import count
 from rewardlab.worlds.failings import ASK
 
 CRITICISE = (
@@ -117,7 +116,7 @@ def validated(cases: Sequence[Case], run: Run, validate: str, max_new: int) -> l
     for i, said in zip(by_model, _asked([cases[i] for i in by_model], run, validate, max_new), strict=True):
         found[i] = said
     calls = len(by_model) + sum(map(len, by_program.values()))
-    count(run, "validator_calls", calls)
+    run.log("validator_calls", run.metrics.get("validator_calls", 0.0) + calls)
     return found
 
 
