@@ -160,7 +160,7 @@ def test_meta_rm_by_hand(monkeypatch):
     task = SimpleNamespace(train=[None])
     ops = SimpleNamespace(
         learners={"reward": SimpleNamespace(model=model)}, task=task, position=0, collate=lambda *_: None,
-        recipe=SimpleNamespace(update=SimpleNamespace(problems=1)),
+        recipe=SimpleNamespace(update=SimpleNamespace(problems=1)), once=lambda make: make(),
     )  # fmt: skip
     monkeypatch.setattr(method, "shifted", lambda *_: [None])
     monkeypatch.setattr(method, "last_value", lambda out, batch: out)
