@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewardlab.commands import bench, cli, train
+from rewardlab.commands import bench, bills, cli, train
+from rewardlab.engine import distributed
 from rewardlab.errors import RewardlabError, Stopped
 from rewardlab.registry import catalogue, details
 from rewardlab.runs.config import RunConfig
@@ -124,6 +125,14 @@ def test_a_command_that_processes_do_not_share_is_refused_where_several_were_sta
     # what a scheduler leaves in the environment of a process that it starts alone
     monkeypatch.delenv("RANK")
     refuse_together("eval")
+
+
+def test_what_served_models_were_asked_is_told_of_all_processes(monkeypatch):
+    own = [{"model": "a", "requests": 3, "cached": 0, "cost": 0.5}]
+    others = [{"model": "b", "requests": 1, "cached": 2, "cost": 0.0}, {"model": "a", "requests": 4, "cached": 1, "cost": 0.25}]
+    monkeypatch.setattr(bills, "spent", lambda: {usage["model"]: usage for usage in own})
+    monkeypatch.setattr(distributed, "all_gather", lambda asked: [asked, others])
+    assert bills.since({}) == [{"model": "a", "requests": 7, "cached": 1, "cost": 0.75}, others[0]]
 
 
 def test_our_own_mistake_is_one_line_too(monkeypatch, capsys):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Spent = dict[str, dict[str, Any]]
@@ -17,12 +17,24 @@ def spent() -> Spent:
 
 
 def since(before: Spent) -> list[dict[str, Any]]:
-    """What served models were asked since then."""
+    """What served models were asked since then, by all processes that train together, each of which calls this."""
     grown = [
         {name: x if name == "model" else x - before.get(model, {}).get(name, 0) for name, x in usage.items()}
         for model, usage in spent().items()
     ]
-    return [usage for usage in grown if usage["requests"] or usage["cached"]]
+    asked = [usage for usage in grown if usage["requests"] or usage["cached"]]
+    # not imported here: what has not loaded it trains nothing
+    distributed = sys.modules.get("rewardlab.engine.distributed")
+    return summed(distributed.all_gather(asked)) if distributed else asked
+
+
+def summed(by_process: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """One entry for each model, from those of each process."""
+    total: Spent = {}
+    for usage in (usage for asked in by_process for usage in asked):
+        so_far = total.setdefault(usage["model"], {name: x if name == "model" else 0 for name, x in usage.items()})
+        so_far |= {name: so_far[name] + x for name, x in usage.items() if name != "model"}
+    return [*total.values()]
 
 
 def line(usage: Mapping[str, Any]) -> str:
