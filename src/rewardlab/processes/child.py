@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from rewardlab.util.ranks import for_children
+
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment of a child: a single thread, to leave the cores to the model that trains beside it."""
 LONGEST_WAIT = (1 << 31) - 1
@@ -34,7 +36,7 @@ class Child:
         """command: Python's own arguments.  env: variables besides those of this process.  stderr: as for Popen."""
         self.process = subprocess.Popen(
             [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, bufsize=0,
-            env={**os.environ, **ONE_THREAD, **(env or {})}, start_new_session=True,
+            env={**os.environ, **ONE_THREAD, **for_children(), **(env or {})}, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdin
         assert self.process.stdout

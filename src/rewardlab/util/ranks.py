@@ -56,6 +56,15 @@ def refuse_together(command: str) -> None:
         )
 
 
+def for_children() -> dict[str, str]:
+    """What the environment of a child process says besides: it is none of the processes that a launcher has started.
+
+    One that began a run of its own would wait for the others, which do not come.
+    """
+    adopt_mpi()
+    return {"WORLD_SIZE": "1", "RANK": "0"} if os.environ.get("WORLD_SIZE", "1") != "1" else {}
+
+
 def local_rank() -> int:
     """Which of the processes on this machine this one is, from 0: the number of its GPU."""
     adopt_mpi()
