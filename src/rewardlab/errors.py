@@ -23,6 +23,10 @@ class TooLong(RewardlabError):
     """A text is longer than the context of the model that was to read it. Training leaves its row out, and counts it."""
 
 
+class NothingKept(RewardlabError):
+    """Of the problems that a rollout looked at, none is to learn from. Those of another process may be."""
+
+
 class NotFinite(RewardlabError):
     """A reward, loss or gradient became NaN or infinite; the message names the term and the rollout."""
 

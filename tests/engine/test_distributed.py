@@ -20,7 +20,7 @@ from rewardlab.credit.group import center, whiten
 from rewardlab.credit.value import to_go
 from rewardlab.engine import distributed
 from rewardlab.engine.step import Ops, standard_loop
-from rewardlab.errors import Stopped
+from rewardlab.errors import NothingKept, Stopped
 from rewardlab.models import warmup
 from rewardlab.models.embedded import untrained
 from rewardlab.objectives.ratio import policy_gradient
@@ -87,6 +87,7 @@ def one_of_two(rank: int, port: int, out: str) -> None:
     groups = ops.rollout(ops.problems(3))
     torch.save([[t.ids.tolist() for t in g] for g in groups], f"{out}/rank{rank}.rollouts")
     torch.save(logged(), f"{out}/rank{rank}.logged")
+    torch.save(kept_by_one(), f"{out}/rank{rank}.kept")
     torch.save(judged(), f"{out}/rank{rank}.judged")
     torch.save(refilled(), f"{out}/rank{rank}.refilled")
     torch.save(tokens_of_kto(), f"{out}/rank{rank}.tokens")
@@ -188,6 +189,25 @@ def paid_and_logged(groups, run):
     run.log("paid", len(groups))
     count(run, "answers", 10)
     return [[float(i) for i, _ in enumerate(group)] for group in groups]
+
+
+@rollout
+def above(problems, run, *, least=5):
+    if not (kept := [p for p in problems if p.answer > least]):
+        raise NothingKept(f"none of {len(problems)} is above {least}")
+    return independent(n=2)(kept, run)
+
+
+def kept_by_one() -> tuple[list[str], str]:
+    """What is sampled where only the problem of the second process is kept; and what both hear where none is."""
+    task = Task("mine", [ask("a?", 1), ask("b?", 6), ask("c?", 4)], (), "exact_match")
+    recipe = registry.build("grpo", {"n": 2}).but(rollout=above())
+    ops = Ops(recipe, Run(untrained(), max_new=2), task, RunConfig())
+    groups = ops.rollout(task.train)
+    ops.policy.recipe = recipe.but(rollout=above(least=9))
+    with pytest.raises(NothingKept) as refused:
+        ops.rollout(task.train)
+    return [group[0].problem.question for group in groups], str(refused.value)
 
 
 def logged() -> list[dict[str, float]]:
@@ -339,6 +359,12 @@ def test_both_log_what_one_process_would_log(two):
     paid = sampled | {"answers": 13.0, "paid": 3.0, "asked": 7.0}
     assert logged() == [sampled, paid] * 2
     assert [torch.load(two / f"rank{rank}.logged") for rank in range(2)] == [[sampled, paid] * 2] * 2
+
+
+def test_a_process_without_anything_to_learn_from_goes_on_with_the_other(two):
+    kept = [torch.load(two / f"rank{rank}.kept") for rank in range(2)]
+    assert kept == [(["b?"], "none of 2 is above 9")] * 2
+    assert kept_by_one() == (["b?"], "none of 3 is above 9")
 
 
 def test_a_judge_in_the_rollout_of_either_process_errs_as_that_of_the_reward(two):

@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from rewardlab.core import Group, Problem, Rollout, Run, Scores
-from rewardlab.engine.distributed import is_rank_zero
-from rewardlab.errors import RewardlabError, TooLong
+from rewardlab.engine.distributed import is_rank_zero, world_size
+from rewardlab.errors import NothingKept, RewardlabError, TooLong
 from rewardlab.util.progress import console
 
 LOGGED = "overlong"
@@ -48,6 +48,30 @@ def fitting(part: Rollout, problems: list[Problem], run: Run, context: int) -> t
             groups, out = [g for found in each for g in found or []], out + sum(found is None for found in each)
     short = [group for group in groups if all(len(t) <= context for t in group)]
     return short, out + len(groups) - len(short)
+
+
+Left = tuple[int, NothingKept | None]
+"""What a process leaves out of a rollout: how many problems and groups are too long, and why it found nothing to learn from."""
+
+
+def shared_out(part: Rollout, problems: list[Problem], run: Run, context: int) -> tuple[list[Group], Left]:
+    """`fitting` for this process's share of the problems. Where there is nothing to learn from, there may be in another's."""
+    try:
+        groups, out = fitting(part, problems, run, context)
+    except NothingKept as error:
+        if world_size() == 1:
+            raise
+        return [], (0, error)
+    return groups, (out, None)
+
+
+def note_left(left: Sequence[Left], groups: Sequence[Group], problems: Sequence[Problem], run: Run) -> None:
+    """Count what all processes left out. Raises where no group is left: why the first of them has none."""
+    note(run, out := sum(n for n, _ in left))
+    if out and not groups:
+        raise NothingFits(f"{problems[0].question[:80]!r}, for one, is too long with what is written in its row")
+    if not groups and (why := next((error for _, error in left if error), None)):
+        raise why
 
 
 def _anew(part: Rollout, problems: list[Problem], run: Run, memory: dict[str, Any] | None) -> list[Group] | None:

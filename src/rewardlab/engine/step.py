@@ -18,7 +18,7 @@ from rewardlab.engine.bill import Bill
 from rewardlab.engine.distributed import all_gather, map_sharded, on_rank_zero, rank, world_size
 from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.logged import Part, log_together, logged_apart, made_by_first
-from rewardlab.engine.overlong import NothingFits, fitting, leave_out, measured, note, scored
+from rewardlab.engine.overlong import Left, NothingFits, leave_out, measured, note_left, scored, shared_out
 from rewardlab.engine.rates import with_rates
 from rewardlab.engine.update import update
 from rewardlab.engine.verdicts import Row, asked, asked_by_first, remember, told
@@ -86,13 +86,13 @@ class Ops:
             run = replace(run.detached(), process=rank())
         with self.timed("generate"), self.bill.sharded(), self._further_problems(run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
-            out: list[int] = []
+            out: list[Left] = []
             logged: list[Part] = []
 
             def sample(own: list[Problem]) -> list[tuple[Group, Row]]:
                 with keeping(run.policy), logged_apart(run, len(own), logged):
-                    groups, left_out = fitting(part, own, run, self._context(learner))
-                out.append(left_out)
+                    groups, left = shared_out(part, own, run, self._context(learner))
+                out.append(left)
                 return list(zip(groups, told(groups, run), strict=True))
 
             alone = part.across_problems
@@ -100,10 +100,7 @@ class Ops:
         groups = [group for group, _ in rows]
         remember(groups, [row for _, row in rows], self.run)
         log_together(logged, self.run)
-        left_out = sum(all_gather(sum(out)))
-        note(self.run, left_out)
-        if left_out and not groups:
-            raise NothingFits(f"{problems[0].question[:80]!r}, for one, is too long with what is written in its row")
+        note_left([left for of_rank in all_gather(out) for left in of_rank], groups, problems, self.run)
         return groups
 
     def _context(self, learner: LearnerState) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, rollout
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.rewards.reward import Reward
 from rewardlab.settings.domain import NonNegativeInt, PositiveInt
 from rewardlab.text.filled import filled
@@ -34,7 +34,7 @@ def under_both_goals(
             break
         problems = run.more_problems((wanted - len(made)) // 2)
     if not made:
-        raise RewardlabError(f"none of {looked_at} pairs has two replies of different scores by {by}: their prompts have no goals")
+        raise NothingKept(f"none of {looked_at} pairs has two replies of different scores by {by}: their prompts have no goals")
     run.log("scored_apart", len(made) / 2 / looked_at)
     return made
 

@@ -26,7 +26,7 @@ from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, ro
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import number_of
 from rewardlab.envs.terminal import terminal, untold_terminal
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.ppo import ppo
 from rewardlab.rollouts.interactive import in_place_of_replies, interactive
@@ -54,7 +54,7 @@ def only_solvable(problems: list[Problem], run: Run, *, inner: Rollout, column: 
         more = run.more_problems(len(problems) - len(kept))
         kept, seen = [*kept, *solvable(more, column)], seen + len(more)
     if not kept:
-        raise RewardlabError(f"of {seen} tasks none was solved in an attempt, by the column {column!r}: rewardlab data terminals")
+        raise NothingKept(f"of {seen} tasks none was solved in an attempt, by the column {column!r}: rewardlab data terminals")
     count(run, "skipped", seen - len(kept))
     return inner(kept, run)
 

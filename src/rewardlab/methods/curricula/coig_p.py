@@ -25,7 +25,7 @@ from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.pairing import pairs
 from rewardlab.data.values import list_of, number_of
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.rewards import mean_reward
 from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
@@ -65,7 +65,7 @@ def paired(
         problems = run.more_problems(wanted - len(kept))
     if not kept:
         by = f" by {gap:g}" if gap else ""
-        raise RewardlabError(f"none of {looked_at} problems has two replies whose scores differ{by}: lower the gap")
+        raise NothingKept(f"none of {looked_at} problems has two replies whose scores differ{by}: lower the gap")
     run.log("paired", len(kept) / looked_at)
     if known := [label for p in kept if (label := _truth(p, replies)) is not None]:
         run.log("true_labels", sum(known) / len(known))

@@ -20,7 +20,7 @@ from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Rollout, Run, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import domain_of
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept
 from rewardlab.evals.domains import by_domain
 from rewardlab.evals.passk import accuracy, coverage
 from rewardlab.methods.baselines.grpo import grpo
@@ -57,7 +57,7 @@ def of_domains(
     kept += more(len(problems) - len(kept))
     if not kept:
         names = ", ".join(sorted({domain_of(p.meta, column) for p in seen}))[:200]
-        raise RewardlabError(f"no problem is of the domains {', '.join(domains)}: the column {column!r} says {names}")
+        raise NothingKept(f"no problem is of the domains {', '.join(domains)}: the column {column!r} says {names}")
     run.more_problems = further and more
     try:
         return inner(kept, run)

@@ -20,7 +20,7 @@ from rewardlab.checks.claim import Claim
 from rewardlab.core import Environment, Group, Problem, Recipe, Rollout, Run, Trajectory, rollout
 from rewardlab.data.columns import Column, Data
 from rewardlab.envs.search import tools
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.episodes import episode_accuracy
 from rewardlab.methods.baselines.dapo import dapo
 from rewardlab.methods.baselines.grpo import grpo
@@ -59,9 +59,7 @@ def growing(problems: list[Problem], run: Run, *, inner: Rollout, max_masks: Pos
     # the sort is stable: of one number of masks the first ones are taken
     fitting = sorted((p for p in seen if masks_of(p, column) <= level), key=lambda p: -masks_of(p, column))
     if not fitting:
-        raise RewardlabError(
-            f"of {len(seen)} texts none has {level} masks or fewer: rewardlab data ramp writes texts of each number"
-        )
+        raise NothingKept(f"of {len(seen)} texts none has {level} masks or fewer: rewardlab data ramp writes texts of each number")
     run.log("level", level)
     return inner(fitting[:wanted], run)
 

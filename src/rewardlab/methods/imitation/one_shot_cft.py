@@ -19,7 +19,7 @@ import numpy as np
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Trajectory, Turn, rollout
 from rewardlab.data.columns import Column, Data
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.methods.baselines.sft import sft
 from rewardlab.rollouts.recorded import recorded
 from rewardlab.text.filled import filled
@@ -47,7 +47,7 @@ def critiques(
             break
         problems = run.more_problems(wanted - len(agreed))
     if not agreed:
-        raise RewardlabError(f"the verifier contradicts the conclusions of all {looked_at} critiques: are they of these answers?")
+        raise NothingKept(f"the verifier contradicts the conclusions of all {looked_at} critiques: are they of these answers?")
     run.log("contradicted", 1 - len(agreed) / looked_at)
     return recorded(fields=(critique,))([asked(p, ask, p.meta[candidate]) for p in agreed], run)
 

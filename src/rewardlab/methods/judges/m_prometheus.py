@@ -29,7 +29,7 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Run, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import is_missing
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.marked import marked, over, shares
 from rewardlab.judges.asking import judgements_of
 from rewardlab.judges.cases import Case, label_of, to_judge
@@ -104,7 +104,7 @@ def native_rows(
             more = run.more_problems(wanted - len(kept))
             kept, seen = kept + [p for p in more if is_from(p, origin)], seen + len(more)
     if not kept:
-        raise RewardlabError(f"none of {seen} rows is {origin}: the column `translated` says of each row whether it was")
+        raise NothingKept(f"none of {seen} rows is {origin}: the column `translated` says of each row whether it was")
     run.log("left_out", 1 - len(kept) / seen)
     written = []
     for problem in kept:

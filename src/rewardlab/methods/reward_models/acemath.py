@@ -33,7 +33,7 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Batch, Group, Learner, Outputs, Problem, Recipe, Run, Update, measure, objective, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of, number_of
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.reranked import auc_within
@@ -85,7 +85,7 @@ def score_sorted(
             break
         problems = run.more_problems(wanted - len(kept))
     if not kept:
-        raise RewardlabError(f"none of {looked_at} problems has both a right and a wrong reply in its column {replies!r}")
+        raise NothingKept(f"none of {looked_at} problems has both a right and a wrong reply in its column {replies!r}")
     run.log("usable", len(kept) / looked_at)
     if known := [c.right == c.truly for _, found in kept for c in found if c.truly is not None]:
         run.log("true_labels", sum(known) / len(known))

@@ -42,7 +42,7 @@ from rewardlab.core import (
 )
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.pairs import end_values, pairs_won
 from rewardlab.methods.baselines.bradley_terry import bradley_terry
 from rewardlab.objectives.labels import language_model
@@ -99,7 +99,7 @@ def criticised_pairs(
         problems = run.more_problems(wanted - len(kept) // 2)
     run.log("agree", len(kept) / 2 / looked_at)
     if not kept:
-        raise RewardlabError(
+        raise NothingKept(
             f"none of the critiques of {looked_at} pairs gives the chosen reply a higher score than the rejected one: they "
             "end with 'Score: 7', say, or filtered=False takes any"
         )

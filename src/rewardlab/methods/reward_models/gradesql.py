@@ -31,7 +31,7 @@ from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Learner, Problem, Recipe, Run, Sampling, Update, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.reranked import auc_within
@@ -110,7 +110,7 @@ def labelled_queries(
             break
         problems = run.more_problems(wanted - len(kept))
     if not kept:
-        raise RewardlabError(f"none of {looked_at} problems has both a right query and a wrong one that runs")
+        raise NothingKept(f"none of {looked_at} problems has both a right query and a wrong one that runs")
     run.log("runs", float(np.mean([c.done.runs for c in seen])))
     run.log("right", float(np.mean([bool(c.right) for c in seen])))
     run.log("usable", len(kept) / looked_at)

@@ -32,7 +32,7 @@ from rewardlab.checks.claim import Check
 from rewardlab.core import Group, Learner, Message, Problem, Recipe, Run, Sampling, Update, measure, rollout, seed_of
 from rewardlab.data.columns import Column, Data
 from rewardlab.data.values import list_of
-from rewardlab.errors import RewardlabError
+from rewardlab.errors import NothingKept, RewardlabError
 from rewardlab.evals.pairs import end_values
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.reranked import reranked
@@ -134,7 +134,7 @@ def mined_calls(
             break
         problems = run.more_problems(wanted - len(kept))
     if not kept:
-        raise RewardlabError(f"none of the replies to {looked_at} problems makes wrong calls: there is no pair to learn from")
+        raise NothingKept(f"none of the replies to {looked_at} problems makes wrong calls: there is no pair to learn from")
     run.log("wrong", float(np.mean(rates)))
     run.log("usable", len(kept) / looked_at)
     groups = recorded_pairs(kept, run)
