@@ -17,6 +17,7 @@ from rewardlab.judges.cases import Case, to_judge
 from rewardlab.judges.named import form_of
 from rewardlab.methods.judges.r1_reward_stablereinforce import (
     FORM,
+    _told,
     end_of_analysis,
     preclipped_ratio,
     verdict_follows,
@@ -188,3 +189,23 @@ def test_the_referee_may_be_another_model():
     assert build("r1_reward_stablereinforce").also == ()
     assert [x.name for x in build("r1_reward_stablereinforce", {"referee": "copy:policy"}).also] == ["judge"]
     assert build("r1_reward_stablereinforce", {"referee": "openai:http://localhost:1#x"}).also == ()
+
+
+# ---- what its check counts -----------------------------------------------------------------------------------------------
+
+
+def test_spikes_norms_and_cosines_of_drawn_batches():
+    # two rows with orthogonal gradients of length 1; the true gradient is along the first minus the second
+    products, truth = torch.eye(2).double(), torch.tensor([1.0, -1.0]).double()
+    plain = [torch.tensor(x).double() for x in ([1.0, -1.0], [2.0, -2.0], [4.0, -4.0])]
+    left_out = [torch.tensor(x).double() for x in ([1.0, 0.0], [0.0, 0.0], [4.0, -4.0])]
+    found = _told({"plain": plain, "filtered": left_out}, products, truth)
+    # norms sqrt(2) (1, 2, 4), whose 99th percentile is sqrt(2) (4 - .02 * 2); and 1, 0 and 4 sqrt(2) with the median 1
+    assert found["spikes.plain"] == pytest.approx((4 - 0.04) / 2)
+    assert found["spikes.filtered"] == pytest.approx(4 * math.sqrt(2) - 0.02 * (4 * math.sqrt(2) - 1))
+    assert found["norm.plain"] == 1.0
+    assert found["norm.filtered"] == pytest.approx(1 / (2 * math.sqrt(2)))
+    assert found["cosine.plain"] == pytest.approx(1.0)
+    # 1 / sqrt(2), nothing, and 1
+    assert found["cosine.filtered"] == pytest.approx((math.sqrt(0.5) + 0 + 1) / 3)
+    assert found["outlying"] == pytest.approx(2 / 3)

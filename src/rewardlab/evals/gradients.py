@@ -43,13 +43,13 @@ def gradient_variance(
         if whole < 2 * size:
             continue
         rows, rewards, counted = rows[:whole], rewards[:whole].double(), counted + 1
-        products = _products(run, rows)  # (m, m)
+        products = logprob_gradient_products(run, rows)  # (m, m)
         squared, lengths = products.diagonal(), np.array([t.mask.sum() for t in rows], float)
         if np.ptp(lengths) and float(squared.std()):
             relations.append(float(np.corrcoef(squared.numpy(), lengths)[0, 1]))
         batch = paid_at_the_end(rows, rewards.tolist(), size, torch.device("cpu"))
         found = {"none": rewards, "norm": _less_weighted_mean(rewards, squared, size)}
-        found |= {name: _of_rows(chain(batch.reward, batch, run), batch) for name, chain in credits.items()}
+        found |= {name: mean_credit(chain(batch.reward, batch, run), batch) for name, chain in credits.items()}
         for name, credit in found.items():
             variances[name] += _variance(credit, products, size)
     if not variances["none"]:
@@ -60,7 +60,7 @@ def gradient_variance(
 
 
 @torch.enable_grad()
-def _products(run: Run, rows: Sequence[Trajectory]) -> Tensor:
+def logprob_gradient_products(run: Run, rows: Sequence[Trajectory]) -> Tensor:
     """(m, m) the inner products of the gradients of the rows' log-probabilities."""
     weights = [p for p in run.policy.parameters() if p.requires_grad]
     gradients = []
@@ -118,7 +118,8 @@ def judged_batch(
     return batch
 
 
-def _of_rows(credit: Tensor, batch: Batch) -> Tensor:
+def mean_credit(credit: Tensor, batch: Batch) -> Tensor:
+    """(B,) the mean credit of each row's decisions."""
     return (torch.where(batch.mask, credit, 0.0).sum(1) / batch.mask.sum(1)).double()
 
 

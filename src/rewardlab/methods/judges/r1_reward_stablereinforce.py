@@ -23,14 +23,36 @@ asked once, of right verdicts alone (the others earn nothing by it), and its lik
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from rewardlab.checks.claim import Check
 from rewardlab.clients.messages import Failure
-from rewardlab.core import Batch, Group, Outputs, Recipe, Run, Score, Scores, Trajectory, ask, credit, objective
-from rewardlab.credit.group import with_verdict
+from rewardlab.core import (
+    Batch,
+    Credit,
+    Group,
+    Outputs,
+    Problem,
+    Recipe,
+    Rollout,
+    Run,
+    Score,
+    Scores,
+    Trajectory,
+    ask,
+    credit,
+    measure,
+    objective,
+)  # fmt: skip
+from rewardlab.credit.group import whiten, with_verdict
+from rewardlab.credit.value import to_go
 from rewardlab.data.columns import Column, Data
+from rewardlab.errors import RewardlabError
+from rewardlab.evals.gradients import logprob_gradient_products, mean_credit, paid_at_the_end
 from rewardlab.judges.cases import agrees
 from rewardlab.judges.forms import TWO_REPLIES, Form, own_form
 from rewardlab.judges.named import form_of
@@ -41,7 +63,10 @@ from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.judge import judgements_by
 from rewardlab.rewards.judgements import reading_of, right_judgement
 from rewardlab.rewards.reward import Reward, reward
-from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt
+from rewardlab.rollouts.independent import independent
+from rewardlab.rollouts.judgements import judgements
+from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, PositiveInt, Share
+from rewardlab.worlds.duels import FORM as SMALL_FORM
 
 FORM = (
     """You are shown a question, with any pictures, and two replies to it. Decide without taking sides which of them is better.
@@ -187,5 +212,72 @@ data = Data(
         {"prompt": "Why do leaves fall?", "chosen": "Trees save water in winter.", "rejected": "Because of gravity alone."},
         {"prompt": "What is 17 + 5?", "chosen": "22", "rejected": "23"},
     ],
+)  # fmt: skip
+
+# ---- its check: gradients of batches of which nearly all verdicts are right ----------------------------------------------
+
+
+@measure
+def drawn_gradients(
+    problems: Sequence[Problem], run: Run, *, reward: Reward, credits: dict[str, Credit], rollout: Rollout, wrong: Share = 0.05,
+    size: PositiveInt = 64, draws: PositiveInt = 200,
+) -> dict[str, float]:  # fmt: skip
+    """Batches of `size` judgements, each wrong with the chance `wrong`, drawn from those that `rollout` samples; nothing
+    is trained.
+
+    spikes.X: the 99th percentile of the norm of a batch's gradient under the credit X over its median.  norm.X: that median, over
+    that of the first credit.  cosine.X: mean cosine with the gradient over all right and wrong judgements in that mixture.
+    outlying: the share of batches in which the last credit differs from the first.  right: the share of the samples that is.
+    """
+    rows = [t for group in rollout(list(problems), run) for t in group]
+    paid = np.array([float(s.total or 0.0) for (s,) in reward([[t] for t in rows], run)])
+    right, other = np.flatnonzero(paid >= 1), np.flatnonzero(paid < 1)
+    if not len(right) or not len(other):
+        raise RewardlabError(f"drawn_gradients needs right and wrong judgements, and {len(right)} of {len(rows)} are right")
+    lengths = torch.tensor([float(t.mask.sum()) for t in rows]).double()
+    # (R, R) the inner products of the gradients of each row's mean log-prob
+    products = logprob_gradient_products(run, rows) / lengths[:, None] / lengths[None]
+    z = np.sqrt(wrong * (1 - wrong))
+    truth = torch.zeros(len(rows)).double()
+    truth[right], truth[other] = float(z / len(right)), float(-z / len(other))
+    rng, found = np.random.default_rng(run.seed), {name: list[Tensor]() for name in credits}
+    for _ in range(draws):
+        chosen = np.where(rng.random(size) < wrong, rng.choice(other, size), rng.choice(right, size))
+        batch = paid_at_the_end([rows[i] for i in chosen], paid[chosen].tolist(), size, torch.device("cpu"))
+        for name, chain in credits.items():
+            weight = torch.zeros(len(rows)).double()
+            found[name].append(
+                weight.index_add(0, torch.tensor(chosen), mean_credit(chain(batch.reward, batch, run), batch) / size)
+            )
+    return _told(found, products, truth) | {"right": float((paid >= 1).mean()), "n": float(draws)}
+
+
+def _told(found: dict[str, list[Tensor]], products: Tensor, truth: Tensor) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    tables = {name: torch.stack(rows) for name, rows in found.items()}
+    whole, base = float((truth @ products @ truth).sqrt()), 0.0
+    for name, table in tables.items():
+        norms = (table @ products * table).sum(1).clamp(min=0).sqrt()
+        middle = float(norms.median())
+        base = base or middle
+        numbers |= {
+            f"spikes.{name}": float(norms.quantile(0.99)) / max(middle, 1e-12), f"norm.{name}": middle / max(base, 1e-12),
+            f"cosine.{name}": float(((table @ products @ truth) / (norms * whole).clamp(min=1e-12)).mean()),
+        }  # fmt: skip
+    first, *_, last = tables.values()
+    return numbers | {"outlying": float(((first - last).abs().sum(1) > 1e-9).double().mean())}
+
+
+WHITENED = to_go() >> whiten()
+check = Check(
+    says="where one verdict in twenty is wrong, the gradients of batches without outlying advantages have fewer spikes",
+    versus=None, task="duels", measure="spikes.filtered", direction="lower", margin=0.5, against="spikes.plain",
+    settings={"form": SMALL_FORM, "consistency": 0.0, "formed": 0.0, "problems": 8}, problems=200, steps=1,
+    by=drawn_gradients(
+        reward=right_judgement(form=SMALL_FORM, wrong=0.0), credits={"plain": WHITENED, "filtered": WHITENED >> within_sigmas()},
+        rollout=judgements(inner=independent(n=1), form=SMALL_FORM),
+    ),
+    tried="one development seed: 4.3, and 5.2 with all advantages. Six steps of training at a rate of 1e-3, four updates of each "
+    "batch, one run a side: right verdicts fall from 64% to 42% with both, since half are wrong and no advantage is outlying",
 )  # fmt: skip
 baseline = "reinforce_plus_plus"

@@ -27,16 +27,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, seed_of
 from rewardlab.data.columns import Column, Data
+from rewardlab.evals.domains import by_domain
+from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.forced_answer import begin
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
+from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt, Share
 from rewardlab.text.prefixes import thinks_in_tags
 from rewardlab.text.reasoned import ANSWER, with_gold
 from rewardlab.verifiers.choice.options import Options, choose, read
+from rewardlab.verifiers.choice.rationale import rationale_agrees
 from rewardlab.verifiers.choice.texts import key
 from rewardlab.verifiers.choice.verifier import options_in, options_of
 
@@ -279,4 +284,16 @@ data = Data(
         },
         {"prompt": "What freezes at 0 degrees?\nA) iron\nB) water", "answer": "water", "options": {"A": "iron", "B": "water"}},
     ],
+)  # fmt: skip
+
+BOTH_WAYS = answered_again(tokens=8).named("shuffled") + answered_again(tokens=8, shuffle=False).named("in_order")
+check = Check(
+    says="of right replies, those that reason to their option are paid above guesses more often if the second answer is asked for "
+    "with shuffled options than in the same order",
+    versus=None, task="quiz", measure="agreement.shuffled.choice", direction="higher", margin=0.05,
+    against="agreement.in_order.choice", problems=120, steps=1,
+    by=by_domain(
+        inner=told_apart(reward=BOTH_WAYS, truth=rationale_agrees(), rollout=independent(n=8), among=correct()), column="form"
+    ),
+    fault=Within("agreement.in_order.choice", high=0.9, says="reasoned replies above guesses where the order stays"),
 )  # fmt: skip
