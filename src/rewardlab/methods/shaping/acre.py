@@ -30,7 +30,6 @@ import numpy as np
 from rewardlab.checks.claim import Check, Within
 from rewardlab.core import Group, Problem, Recipe, Run, Sampling, Score, Scores, Trajectory, seed_of
 from rewardlab.data.columns import Column, Data
-from rewardlab.evals.domains import by_domain
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.rewards.forced_answer import begin
@@ -288,12 +287,10 @@ data = Data(
 
 BOTH_WAYS = answered_again(tokens=8).named("shuffled") + answered_again(tokens=8, shuffle=False).named("in_order")
 check = Check(
-    says="of right replies, those that reason to their option are paid above guesses more often if the second answer is asked for "
-    "with shuffled options than in the same order",
-    versus=None, task="quiz", measure="agreement.shuffled.choice", direction="higher", margin=0.05,
-    against="agreement.in_order.choice", problems=120, steps=1,
-    by=by_domain(
-        inner=told_apart(reward=BOTH_WAYS, truth=rationale_agrees(), rollout=independent(n=8), among=correct()), column="form"
-    ),
-    fault=Within("agreement.in_order.choice", high=0.9, says="reasoned replies above guesses where the order stays"),
+    says="of right replies, those that say what they go by are paid above hunches more often if the second answer is to shuffled "
+    "options than if they keep their order",
+    versus=None, task="hunches", measure="agreement.shuffled", direction="higher", margin=0.05, against="agreement.in_order",
+    by=told_apart(reward=BOTH_WAYS, truth=rationale_agrees(), rollout=independent(n=16), among=correct()), problems=60, steps=1,
+    fault=Within("agreement.in_order", high=0.9, says="known answers above hunches, asked again in the same order"),
+    tried="quiz, one run: its small policy finds the letter of a result as rarely as by chance (24%), so that it says nothing",
 )  # fmt: skip
