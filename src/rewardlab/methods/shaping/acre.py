@@ -289,8 +289,11 @@ BOTH_WAYS = answered_again(tokens=8).named("shuffled") + answered_again(tokens=8
 check = Check(
     says="of right replies, those that say what they go by are paid above hunches more often if the second answer is to shuffled "
     "options than if they keep their order",
-    versus=None, task="hunches", measure="agreement.shuffled", direction="higher", margin=0.05, against="agreement.in_order",
+    versus=None, task="hunches", measure="agreement.shuffled", direction="higher", margin=0.08, against="agreement.in_order",
     by=told_apart(reward=BOTH_WAYS, truth=rationale_agrees(), rollout=independent(n=16), among=correct()), problems=60, steps=1,
     fault=Within("agreement.in_order", high=0.9, says="known answers above hunches, asked again in the same order"),
-    tried="quiz, one run: its small policy finds the letter of a result as rarely as by chance (24%), so that it says nothing",
+    tried="quiz, one run: its small policy finds the letter of a result as rarely as by chance (24%), so that it says nothing; "
+    "hunches, two development seeds: .68 and .75, in the same order .55 and .56",
+    finding="of two right replies, the one that says what it goes by is paid more than a hunch in 72% of pairs where options are "
+    "shuffled, in 57% where they keep their order (ties count half). The policy is frozen: what it would learn is not tested",
 )  # fmt: skip
