@@ -13,7 +13,6 @@ from rewardlab import registry
 from rewardlab.api import train
 from rewardlab.core import Problem, Sampling, Score, Trajectory, Turn, ask, stream
 from rewardlab.engine.collate import collate
-from rewardlab.errors import RewardlabError
 from rewardlab.methods.vision.vlm_r1 import seen, vlm_r1
 from rewardlab.models.load import load_policy
 from rewardlab.policies.hf.vision import VisionPolicy
@@ -218,7 +217,7 @@ def test_a_model_that_decides_with_it_looks_too(policy, task):
 def test_it_reads_the_picture_with_its_prompt(policy, task):
     t = asked(policy, task.test[:1])[0]
     token = policy.model.config.image_token_id
-    assert int((t.ids == token).sum()) == policy.tokens_per_image == 36
+    assert int((t.ids == token).sum()) == policy.eye.tokens == 36
     assert t.turns[0].images[0] is task.test[0].prompt[0].images[0]
     assert t.turns[0].text == task.test[0].question
 
@@ -252,11 +251,12 @@ def test_it_comes_back_from_disk(policy, task, tmp_path):
     assert again.decode(rows[0].turns[1].ids) == rows[0].reply
 
 
-def test_pictures_of_another_size_are_refused(policy, task):
-    large = replace(task.test[0].prompt[0], images=(np.zeros((40, 40, 3), np.uint8),))
-    row = policy.read([Trajectory(task.test[0])], [(large,)])
-    with pytest.raises(RewardlabError, match="36 x 36"):
-        policy.extend(row, Sampling(2), stream(0))
+def test_pictures_of_another_size_are_scaled_to_its_own(policy, task):
+    own = task.test[0].prompt[0].images[0]
+    (row,) = policy.write(asked(policy, task.test[:1]), ["all red"])
+    shown = [own, own.repeat(2, 0).repeat(2, 1), np.zeros((40, 20, 3), np.uint8)]
+    same, large, other = policy.score([replace(row, turns=(replace(row.turns[0], images=(x,)), row.turns[1])) for x in shown])
+    assert np.abs(same - large).max() < np.abs(same - other).max() / 4
 
 
 def test_a_reply_without_pictures_needs_none(policy):

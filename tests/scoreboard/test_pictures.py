@@ -264,10 +264,10 @@ def test_a_vision_policy_scales_colours_as_its_preprocessor_says(tmp_path):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({"image_mean": [0.1, 0.2, 0.3], "image_std": [0.2, 0.2, 0.4]}))
     scaled = VisionPolicy.load(tmp_path, "cpu", "float32")
     expected = (picture()[0, 0] / 255 - np.array([0.1, 0.2, 0.3])) / np.array([0.2, 0.2, 0.4])
-    assert scaled._pixels([picture()])[0, :, 0, 0].numpy() == pytest.approx(expected, abs=1e-5)
+    assert scaled.eye.pixels([picture()], scaled.device)[0, :, 0, 0].numpy() == pytest.approx(expected, abs=1e-5)
     assert not np.allclose(scaled.score(before)[0], policy.score(before)[0])
     scaled.save(tmp_path / "again")
-    assert VisionPolicy.load(tmp_path / "again", "cpu", "float32").copy("other").mean == (0.1, 0.2, 0.3)
+    assert VisionPolicy.load(tmp_path / "again", "cpu", "float32").copy("other").eye.mean == (0.1, 0.2, 0.3)
 
 
 def test_a_served_judge_is_sent_the_pictures_in_their_order_before_the_text(tmp_path):

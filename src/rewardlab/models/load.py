@@ -147,12 +147,14 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
     kind, (prefix, _) = found.config.get("model_type"), parted(name)
     if kind in OWN:
+        module, name_of = OWN[kind]
+        cls = getattr(importlib.import_module(f"rewardlab.policies.{module}"), name_of)
+        if kind in FAMILIES:
+            return cls.load(found.folder, device, dtype, lora_rank, found.adapter, found.base, prefix == "nf4:")
         if found.adapter:
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
-        module, cls = OWN[kind]
         # the small policies of other kinds compute in float32 alone
-        how = (device, dtype) if kind in FAMILIES else (device,)
-        policy = getattr(importlib.import_module(f"rewardlab.policies.{module}"), cls).load(found.folder, *how)
+        policy = cls.load(found.folder, device)
         return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 
     from rewardlab.policies.hf.encoder import is_encoder

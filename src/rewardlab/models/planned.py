@@ -119,20 +119,19 @@ def _planned(prefix: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int 
 
 
 def _seeing(name: str, found: Checkpoint, dtype: torch.dtype, lora_rank: int | None) -> Policy:
-    """A vision-language model, of which no adapters are offered."""
-    from transformers import AutoConfig, AutoModelForImageTextToText
+    """A vision-language model."""
+    from rewardlab.policies.hf.adapters import keep_frozen, linear_in_text, with_adapters
+    from rewardlab.policies.hf.eyes import eye_of
+    from rewardlab.policies.hf.loading import without_weights
+    from rewardlab.policies.hf.vision import VisionPolicy
 
-    from rewardlab.policies.hf.vision import VisionPolicy, preprocessor
-
-    if lora_rank or found.adapter:
-        raise RewardlabError(f"--lora-rank is for language models; {name!r} is not one")
     if not has_tokenizer(found.folder):
         raise RewardlabError(f"{found.folder} has no tokenizer, by which the tokens of its pictures are counted: put it there")
-    with META:
-        config = AutoConfig.from_pretrained(str(found.folder), trust_remote_code=False)
-        model = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
-    policy = VisionPolicy(model, read_tokenizer(found.folder), META, dtype)
-    policy.told = preprocessor(found.folder)
+    model, _ = without_weights(found.folder, sees=True)
+    if lora_rank:
+        keep_frozen(model := with_adapters(model, lora_rank, linear_in_text(model)), dtype)
+    policy = VisionPolicy(model, VisionPolicy._tokenizer(found.folder), META, dtype)
+    policy.eye = eye_of(found.folder, policy.model.config, policy.tokenizer)
     return policy
 
 

@@ -1,9 +1,10 @@
-"""Vision-language models of several families, with random weights: what is sampled is scored alike, and as transformers has it."""
+"""Vision-language models of several families, with random weights: what is read, sampled and scored is what transformers has it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,159 +12,262 @@ import torch
 import transformers
 
 from rewardlab.core import Message, Problem, Sampling, Task, Trajectory
-from rewardlab.errors import RewardlabError
+from rewardlab.data.pictures import Picture, png
+from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.models.load import load_policy
 from rewardlab.models.vision import untrained
 from rewardlab.policies.ends import turn_end
-from rewardlab.policies.hf.sight import FAMILIES, sight_of
+from rewardlab.policies.hf.sight import FAMILIES, family_of
+from rewardlab.util.outputs import forward_batch
+from tests.policies.hf.seeing import KINDS, checkpoint, picture
 
-SIZE, PATCH, TOKENS = 36, 6, 9
-SHAPE = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 48,
-    "max_position_embeddings": 256, "bos_token_id": None, "tie_word_embeddings": True,
-}  # fmt: skip
-TOWER = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48}
-SQUARE = {"image_size": SIZE, "patch_size": PATCH}
-ROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}}
-QWEN = {"depth": 2, "num_heads": 2, "patch_size": PATCH, "spatial_merge_size": 2, "temporal_patch_size": 2}
-MADE = {
-    "internvl": ("InternVLForConditionalGeneration", {"vision_config": TOWER | {k: [v, v] for k, v in SQUARE.items()}}),
-    "idefics3": ("Idefics3ForConditionalGeneration", {"vision_config": TOWER | SQUARE, "scale_factor": 2}),
-    "smolvlm": ("SmolVLMForConditionalGeneration", {"vision_config": TOWER | SQUARE, "scale_factor": 2}),
-    "qwen2_vl": ("Qwen2VLForConditionalGeneration", {"vision_config": QWEN | {"embed_dim": 32, "hidden_size": 32, "mlp_ratio": 2}}),
-    "qwen2_5_vl": (
-        "Qwen2_5_VLForConditionalGeneration",
-        {"vision_config": QWEN | {"hidden_size": 32, "out_hidden_size": 32, "intermediate_size": 48, "window_size": 24,
-                                  "fullatt_block_indexes": [1]}},
-    ),
-}  # fmt: skip
+SIZES = ((20, 33), (9, 40), (28, 28), (50, 13), (64, 90))
+PLAIN = "how many red"
 
 
-def picture(seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
+def asked(text: str, *which: int) -> Problem:
+    return Problem((Message("user", text, images=tuple(picture(i, *SIZES[i]) for i in which)),), "1")
 
 
-def asked(text: str, *seeds: int) -> Problem:
-    return Problem((Message("user", text, images=tuple(map(picture, seeds))),), "1")
+PROBLEMS = (
+    asked(PLAIN, 0),
+    asked("how many red balls are here? yes", 1),
+    asked("no"),
+    asked("is <image> red, or <image>?", 2, 3),
+    asked("yes", 4),
+)
 
 
-PROBLEMS = (asked("how many red", 0), asked("how many red ? yes", 1), asked("no"), asked("how many red", 2, 3))
-
-
-def family(kind: str, folder):
-    """A checkpoint of a family, and its policy."""
-    cls, config = MADE[kind]
-    task = Task("looks", [asked("how many red ? yes no", 0)] * 300, (), "exact_match")
-    words = untrained(task).tokenizer
-    cls = getattr(transformers, cls)
-    text = SHAPE | {"vocab_size": len(words), "eos_token_id": words.eos_token_id, "pad_token_id": words.pad_token_id}
-    if kind.startswith("qwen"):
-        text |= ROPE
-    elif kind != "internvl":
-        text["model_type"] = "llama"
-    token = words.convert_tokens_to_ids("<image>")
-    torch.manual_seed(0)
-    model = cls(cls.config_class(text_config=text, image_token_id=token, tie_word_embeddings=True, **config)).eval()
-    with torch.no_grad():
-        for p in model.parameters():
-            p.copy_(torch.randn_like(p) * 0.3 + (p.dim() == 1))
-    model.save_pretrained(folder)
-    words.save_pretrained(folder)
-    said = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.4], "max_pixels": SIZE * SIZE + 100}
-    (folder / "preprocessor_config.json").write_text(json.dumps(said))
-    return model, load_policy(str(folder), "cpu", "float32")
+@pytest.fixture(params=KINDS, scope="module")
+def family(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    model = checkpoint(request.param, folder)
+    return SimpleNamespace(kind=request.param, model=model, folder=folder, policy=load_policy(str(folder), "cpu", "float32"))
 
 
 def read(policy, problems):
     return policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems])
 
 
-@pytest.mark.parametrize("kind", MADE)
-def test_what_is_sampled_is_scored_alike_in_a_batch_with_and_without_pictures(kind, tmp_path):
-    _, policy = family(kind, tmp_path)
-    assert policy.sees
-    assert (policy.image_size, policy.tokens_per_image) == (SIZE, TOKENS)
-    rows = policy.extend(read(policy, PROBLEMS), Sampling(6), torch.Generator().manual_seed(0))
-    together = policy.score(rows)
-    for row, known, problem in zip(rows, together, PROBLEMS, strict=True):
-        sampled = row.turns[-1].logprobs
-        assert known[row.mask] == pytest.approx(sampled, abs=2e-4)
-        # the same reply below other pictures is another one's
-        if problem.prompt[0].images:
-            other = replace(problem, prompt=asked(problem.question, *(9 + k for k in range(len(problem.prompt[0].images)))).prompt)
-            (turned,) = read(policy, [other])
-            below = replace(turned, turns=(*turned.turns, *row.turns[1:]))
-            assert np.abs(policy.score([below])[0][row.mask] - sampled).max() > 1e-3
+def parts_of(message: Message) -> dict:
+    """A message as transformers takes it, its pictures at their marks or before its text."""
+    pieces = message.text.split("<image>")
+    if len(pieces) != len(message.images) + 1:
+        pieces = [*[""] * len(message.images), message.text]
+    content = []
+    for i, piece in enumerate(pieces):
+        content += [{"type": "image", "image": message.images[i - 1]}] if i else []
+        content += [{"type": "text", "text": piece}] if piece else []
+    return {"role": message.role, "content": content}
 
 
-@pytest.mark.parametrize("kind", MADE)
-def test_log_probs_are_those_of_transformers_own_call(kind, tmp_path):
-    model, policy = family(kind, tmp_path)
-    (row,) = policy.write(read(policy, PROBLEMS[3:]), ["1 2"])
-    ids = torch.from_numpy(row.ids)[None].long()
-    seen = ids == model.config.image_token_id
-    assert int(seen.sum()) == 2 * TOKENS
-    pixels = policy._pixels([picture(2), picture(3)])
-    given = {"pixel_values": pixels[None] if kind in ("idefics3", "smolvlm") else pixels}
-    if kind.startswith("qwen"):
-        given = {
-            "pixel_values": policy.sight.rows(pixels), "image_grid_thw": torch.tensor([[1, 6, 6]] * 2),
-            "mm_token_type_ids": seen.int(),
-        }  # fmt: skip
-    with torch.no_grad():
-        logits = model(input_ids=ids, **given).logits[0].log_softmax(-1)
-    plainly = logits[:-1].gather(1, ids[0, 1:, None])[:, 0].numpy()
-    assert policy.score([row])[0][1:][row.mask[1:]] == pytest.approx(plainly[row.mask[1:]], abs=2e-4)
+def by_processor(policy, messages) -> dict:
+    """What transformers' own processor makes of a conversation."""
+    processor = policy.eye.processor
+    # of which SmolVLM's asks how many frames there are of no video
+    processor.video_processor = SimpleNamespace(num_frames=1, fps=1, size={}, max_image_size={})
+    said = [parts_of(m) for m in messages]
+    types = {"return_mm_token_type_ids": True}
+    return processor.apply_chat_template(
+        said, tokenize=True, return_dict=True, return_tensors="pt", add_generation_prompt=True, processor_kwargs=types
+    )
 
 
-def test_pictures_are_cut_into_patches_as_the_familys_own_processor_does(tmp_path):
-    _, policy = family("qwen2_vl", tmp_path)
-    kind = getattr(transformers, "Qwen2VLImageProcessorPil", None)
-    if kind is None:
-        pytest.skip("this version of transformers has no image processor of Qwen2-VL without torchvision")
-    processor = kind(
-        patch_size=PATCH, merge_size=2, temporal_patch_size=2, min_pixels=SIZE, max_pixels=SIZE * SIZE,
-        image_mean=list(policy.mean), image_std=list(policy.std),
-    )  # fmt: skip
-    found = processor(images=[picture(0), picture(1)], return_tensors="pt")
-    assert found["image_grid_thw"].tolist() == [[1, 6, 6]] * 2
-    ours = policy.sight.rows(policy._pixels([picture(0), picture(1)]))
-    assert torch.allclose(ours, found["pixel_values"].float(), atol=1e-4)
-
-
-def test_a_copy_and_a_saved_policy_see_the_same(tmp_path):
-    _, policy = family("qwen2_vl", tmp_path / "first")
-    (row,) = policy.write(read(policy, PROBLEMS[:1]), ["1 2"])
-    policy.save(tmp_path / "again")
-    for other in (load_policy(str(tmp_path / "again"), "cpu", "float32"), policy.copy("other")):
-        assert other.image_size == SIZE
-        assert other.score([row])[0] == pytest.approx(policy.score([row])[0], abs=1e-5)
-
-
-PARTS = (
-    "{% for m in messages %}{% for part in m['content'] %}{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}"
-    "<end>{% endfor %}{% if add_generation_prompt %}\n{% endif %}"
+CONVERSATIONS = (
+    PROBLEMS[0].prompt,
+    PROBLEMS[3].prompt,
+    (*PROBLEMS[1].prompt, Message("assistant", "yes"), Message("user", "<image> is it?\n\n", images=(picture(4, *SIZES[4]),))),
+    (Message("user", "<image><image>\nhow many?", images=(picture(2, 33, 20), picture(3, 33, 20))),),
 )
 
 
-def test_a_template_that_writes_parts_alone_is_given_parts(tmp_path):
-    _, policy = family("smolvlm", tmp_path)
-    (plain,) = policy.write(read(policy, PROBLEMS[:1]), ["1 2"])
-    policy.tokenizer.chat_template = PARTS
-    policy.save(tmp_path / "parts")
-    other = load_policy(str(tmp_path / "parts"), "cpu", "float32")
-    (row,) = other.write(read(other, PROBLEMS[:1]), ["1 2"])
-    assert row.ids.tolist() == plain.ids.tolist()
-    assert turn_end(other.tokenizer) == other.tokenizer.convert_tokens_to_ids("<end>")
+def test_ids_and_pixels_are_those_of_the_processor(family):
+    policy = family.policy
+    for messages in CONVERSATIONS:
+        truth = by_processor(policy, messages)
+        (row,) = policy.read([Trajectory(Problem(messages))], [messages])
+        assert row.ids.tolist() == truth["input_ids"][0].tolist()
+        assert policy.prompt_lengths([messages]) == [len(row.ids)]
+        shown = policy.eye.family.joined([policy.eye.shown(image).given for m in messages for image in m.images])
+        assert shown.keys() == {"pixel_values"} | (truth.keys() & {"image_grid_thw", "image_sizes", "pixel_attention_mask"})
+        for name, values in shown.items():
+            assert torch.equal(values, truth[name].to(values.dtype)), name
+
+
+def test_log_probs_are_those_of_transformers_own_call(family):
+    policy, problem = family.policy, PROBLEMS[3]
+    truth = by_processor(policy, problem.prompt)
+    (row,) = policy.write(read(policy, [problem]), ["yes 1 2"])
+    ids = torch.from_numpy(row.ids)[None].long()
+    given = {name: x for name, x in truth.items() if name not in ("input_ids", "attention_mask")}
+    for name in ("mm_token_type_ids", "token_type_ids"):
+        if name in given:
+            given[name] = torch.nn.functional.pad(given[name], (0, ids.shape[1] - given[name].shape[1]))
+    if not family.kind.startswith("qwen"):
+        given.pop("mm_token_type_ids", None)
+    with torch.no_grad():
+        logits = family.model(input_ids=ids, **given).logits[0].log_softmax(-1)
+    plainly = logits[:-1].gather(1, ids[0, 1:, None])[:, 0].numpy()
+    assert policy.score([row])[0][1:][row.mask[1:]] == pytest.approx(plainly[row.mask[1:]], abs=1e-5)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_what_is_sampled_is_scored_alike_whatever_the_sizes_of_pictures_beside_it(family, static):
+    policy = family.policy.copy("policy")
+    policy.static_cache = static
+    problems = [p for p in PROBLEMS for _ in range(2)]
+    rows = policy.extend(read(policy, problems), Sampling(6), torch.Generator().manual_seed(int(static)))
+    batch = forward_batch(rows, policy.device)
+    with torch.no_grad():
+        table = policy.evaluate(batch).logprobs.numpy()
+    for row, scored, evaluated in zip(rows, policy.score(rows), table, strict=True):
+        sampled = row.turns[-1].logprobs
+        assert scored[row.mask] == pytest.approx(sampled, abs=1e-4)
+        assert evaluated[: len(row)][row.mask] == pytest.approx(sampled, abs=1e-4)
+
+
+def test_the_same_reply_below_another_picture_is_another_ones(family):
+    policy = family.policy
+    (row,) = policy.write(read(policy, PROBLEMS[:1]), ["yes 1 2"])
+    other = replace(row, turns=(replace(row.turns[0], images=(picture(9, *SIZES[0]),)), *row.turns[1:]))
+    first, second = policy.score([row, other])
+    assert np.abs(first - second)[row.mask].max() > 1e-3
+
+
+def test_replies_to_one_picture_look_at_it_once(family, monkeypatch):
+    policy = family.policy
+    inside, seen = policy.model.base_model, []
+    own = inside.get_image_features
+    monkeypatch.setattr(inside, "get_image_features", lambda **given: seen.append(given["pixel_values"]) or own(**given))
+    rows = policy.extend(read(policy, [PROBLEMS[0]] * 3 + [PROBLEMS[3]]), Sampling(2), torch.Generator().manual_seed(0))
+    alone = policy.eye.family.joined([policy.eye.shown(image).given for i in (0, 3) for image in PROBLEMS[i].prompt[0].images])
+    assert [x.shape for x in seen] == [alone["pixel_values"].shape]
+    assert policy.score(rows)[1][rows[1].mask] == pytest.approx(rows[1].turns[-1].logprobs, abs=1e-4)
+
+
+def test_a_picture_in_a_later_message_is_seen_too_and_an_image_token_that_was_drawn_is_none(family):
+    policy = family.policy
+    token = policy.tokenizer.convert_ids_to_tokens(policy.model.config.image_token_id)
+    (row,) = policy.write(read(policy, PROBLEMS[:1]), [f"yes {token}{token} no"])
+    assert (row.turns[1].ids == policy.model.config.image_token_id).sum() == 2
+    (row,) = policy.read([row], [(Message("user", f"and {token} <image>?", images=(picture(1, *SIZES[1]),)),)])
+    (row,) = policy.extend([row], Sampling(4), torch.Generator().manual_seed(0))
+    assert policy.score([row])[0][row.mask][-len(row.turns[-1].ids) :] == pytest.approx(row.turns[-1].logprobs, abs=1e-4)
+    later = replace(row, turns=(*row.turns[:2], replace(row.turns[2], images=(picture(9, *SIZES[1]),)), *row.turns[3:]))
+    assert np.abs(policy.score([row])[0] - policy.score([later])[0]).max() > 1e-3
+
+
+def test_an_encoded_picture_is_what_it_encodes_and_stays_encoded(family):
+    policy, array = family.policy, picture(0, *SIZES[0])
+    stored = Picture(png(array))
+    rows = [policy.read([Trajectory(PROBLEMS[0])], [(Message("user", PLAIN, images=(x,)),)])[0] for x in (array, stored)]
+    assert rows[1].turns[0].images[0] is stored
+    one, other = policy.score(policy.write(rows, ["yes", "yes"]))
+    assert one == pytest.approx(other, abs=1e-6)
+
+
+def test_a_copy_and_a_saved_policy_see_the_same(family, tmp_path):
+    policy = family.policy
+    (row,) = policy.write(read(policy, PROBLEMS[3:4]), ["yes 2"])
+    policy.save(tmp_path)
+    for other in (load_policy(str(tmp_path), "cpu", "float32"), policy.copy("other")):
+        assert other.read([Trajectory(PROBLEMS[3])], [PROBLEMS[3].prompt])[0].ids.tolist() == row.turns[0].ids.tolist()
+        assert other.score([row])[0] == pytest.approx(policy.score([row])[0], abs=1e-5)
+
+
+def test_what_cannot_be_shown_is_told_in_words(family, tmp_path):
+    policy = family.policy
+    with pytest.raises(RewardlabError, match=r"\(height, width, 3\) bytes, and one is \(4, 4\) float64"):
+        policy.read([Trajectory(PROBLEMS[0])], [(Message("user", PLAIN, images=(np.zeros((4, 4)),)),)])
+    (row,) = read(policy, PROBLEMS[4:])
+    with pytest.raises(TooLong, match=r"Image tokens: \d+ for a picture of 90 x 64"):
+        policy.extend([row], Sampling(600), torch.Generator())
+
+
+@pytest.fixture(scope="module")
+def qwen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("qwen")
+    checkpoint("qwen2_5_vl", folder)
+    return load_policy(str(folder), "cpu", "float32")
+
+
+def test_tokens_grow_with_a_picture_within_what_the_checkpoint_says(qwen):
+    # blocks of 8 x 8 pixels, of pictures of 256 to 1536 pixels
+    for (height, width), blocks in {(16, 32): 2 * 4, (8, 8): 2 * 2, (32, 48): 4 * 6, (320, 480): 4 * 6, (40, 9): 5 * 1}.items():
+        assert qwen.eye.text(picture(0, height, width))[1] == blocks, (height, width)
+
+
+def test_a_picture_too_narrow_is_told_in_words(qwen):
+    with pytest.raises(RewardlabError, match="cannot show a picture of 900 x 4: absolute aspect ratio"):
+        qwen.read([Trajectory(PROBLEMS[0])], [(Message("user", PLAIN, images=(picture(0, 4, 900),)),)])
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "expected"),
+    [
+        ("a <image> b <image>", 2, "a V b V"),
+        ("a <image> b", 2, "VVa < image> b"),
+        ("a b", 1, "Va b"),
+        ("a <image> <|image_pad|> b", 1, "a V < |image_pad|> b"),
+    ],
+)  # fmt: skip
+def test_pictures_stand_at_their_marks_or_before_the_text(qwen, text, n, expected):
+    # "<image>" is no token of Qwen's, and stays as it is
+    expected = expected.replace("< image>", "<image>")
+    message = Message("user", text, images=tuple(picture(i, 16, 16) for i in range(n)))
+    (row,) = qwen.read([Trajectory(Problem((message,)))], [(message,)])
+    shown = qwen.tokenizer.decode(row.ids).replace("<|vision_start|>" + "<|image_pad|>" * 4 + "<|vision_end|>", "V")
+    assert f"<|im_start|>user\n{expected}<|im_end|>" in shown
+    assert row.turns[0].text == text
+
+
+NO_PARTS = "{% for m in messages %}{{ m['content'] }}<|im_end|>{% endfor %}{% if add_generation_prompt %}\n{% endif %}"
+TEXTS_ALONE = NO_PARTS.replace(
+    "{{ m['content'] }}", "{% for part in m['content'] if part['type'] == 'text' %}{{ part['text'] }}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("template", [NO_PARTS, TEXTS_ALONE, None])
+def test_a_template_that_knows_no_pictures_is_given_their_tokens_as_text(tmp_path, template):
+    checkpoint("qwen2_5_vl", tmp_path)
+    policy = load_policy(str(tmp_path), "cpu", "float32")
+    policy.tokenizer.chat_template = template
+    message = Message("user", "is <image> red?", images=(picture(0, 16, 16),))
+    (row,) = policy.read([Trajectory(Problem((message,)))], [(message,)])
+    assert policy.tokenizer.decode(row.ids).startswith("is <|vision_start|>" + "<|image_pad|>" * 4 + "<|vision_end|> red?")
+    if template:
+        assert turn_end(policy.tokenizer) == policy.tokenizer.convert_tokens_to_ids("<|im_end|>")
+
+
+def test_a_template_that_loses_a_picture_is_told(qwen, monkeypatch):
+    monkeypatch.setattr(qwen.tokenizer, "chat_template", QUIET)
+    with pytest.raises(RewardlabError, match="writes 0 pictures for 1"):
+        read(qwen, PROBLEMS[:1])
+
+
+# it knows pictures, but not before this text
+QUIET = (
+    "{% for m in messages %}{% for part in m['content'] %}"
+    "{% if part['type'] == 'image' and m['content'][1]['text'] != 'how many red' %}<|image_pad|>"
+    "{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}{% endfor %}"
+)
 
 
 def test_other_families_are_refused_in_words(tmp_path):
     (tmp_path / "config.json").write_text(
         json.dumps({"architectures": ["MllamaForConditionalGeneration"], "model_type": "mllama", "vision_config": {}})
     )
-    untrained(Task("looks", [PROBLEMS[0]] * 300, (), "exact_match")).tokenizer.save_pretrained(tmp_path)
+    untrained(Task("looks", [asked(PLAIN, 2)] * 300, (), "exact_match")).tokenizer.save_pretrained(tmp_path)
     with pytest.raises(RewardlabError, match=r"llava, internvl.*openai:URL#NAME"):
         load_policy(str(tmp_path), "cpu", "float32")
-    assert "mllama" not in FAMILIES
+    assert set(FAMILIES) == set(KINDS)
     with pytest.raises(RewardlabError, match="llava"):
-        sight_of(transformers.MllamaConfig(), {})
+        family_of(transformers.MllamaConfig())
+
+
+@pytest.mark.parametrize("kind", ["qwen2_5_vl", "smolvlm"])
+def test_a_checkpoint_without_its_processor_is_refused_in_words(tmp_path, kind):
+    checkpoint(kind, tmp_path)
+    (tmp_path / "preprocessor_config.json").unlink()
+    with pytest.raises(RewardlabError, match=r"put its preprocessor_config\.json there"):
+        load_policy(str(tmp_path), "cpu", "float32")

@@ -19,6 +19,8 @@ from rewardlab.policies.adapter import WEIGHTS, Base, beyond_lora, config_of
 
 PEFT = "base_model.model."
 """Before the names of a model's weights in a PeftModel."""
+ALL_LINEAR = "all-linear"
+"""What peft calls all linear layers but the vocabulary head."""
 BELOW = re.compile(r"\.(base_layer\.)+")
 """Within the names of weights that have adapters."""
 
@@ -59,13 +61,22 @@ def adapted(model: Any) -> bool:
     return hasattr(model, "merge_and_unload")
 
 
-def with_adapters(model: Any, rank: int) -> Any:
-    """LoRA on all linear layers. Their random half has a fixed seed: loading twice gives the same model."""
+def linear_in_text(model: Any) -> str:
+    """What names, to peft, the linear layers of a vision-language model's language model: a regular expression."""
+    decoder = model.get_decoder()
+    where = next(name for name, module in model.named_modules() if module is decoder)
+    kinds = {name.rpartition(".")[2] for name, module in decoder.named_modules() if isinstance(module, nn.Linear)}
+    return rf"{re.escape(where)}\..*\.({'|'.join(sorted(kinds))})"
+
+
+def with_adapters(model: Any, rank: int, targets: str = ALL_LINEAR) -> Any:
+    """LoRA on all linear layers, or on those whose names match `targets`. Their random half has a fixed seed: loading twice gives
+    the same model."""
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as e:
         raise RewardlabError("LoRA needs peft: pip install 'rewardlab[lora]'") from e
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=targets)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         try:

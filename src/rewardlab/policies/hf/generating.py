@@ -135,12 +135,16 @@ class Generating(Sizes, TextPolicy):
                     input_ids=ids, attention_mask=mask, generation_config=greedy, logits_processor=chosen,
                     stopping_criteria=over, **({} if cache is None else {cache_name(self.model.base_model): cache}),
                     # by itself, transformers would have the processes of a divided model wait for each other in every call
-                    synced_gpus=False,
+                    synced_gpus=False, **self._in_sampling(sampler.rows.tolist(), ids.shape[1]),
                 )  # fmt: skip
         finally:
             model.generation_config = own_config
         if kept is not None:
             keep(kept, given, cache, sampler.replies, sampler.rows)
+
+    def _in_sampling(self, rows: Sequence[int], width: int) -> dict[str, Any]:
+        """What `generate` is given beside ids, of a table of the prompts of these rows."""
+        return {}
 
     def _cache(
         self, model: Any, prompts: Sequence[np.ndarray], given: Given, max_new: int, kept: Kept | None, found: Sequence[Found]

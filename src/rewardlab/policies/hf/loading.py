@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.hf.adapters import keep_frozen, with_adapters, with_saved_adapter
+from rewardlab.policies.hf.adapters import ALL_LINEAR, keep_frozen, linear_in_text, with_adapters, with_saved_adapter
 from rewardlab.policies.hf.model import take_value_head
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.util.extras import require
@@ -25,19 +25,21 @@ def load_model(
     adapter: Path | None = None,
     nf4: torch.device | None = None,
     computes: torch.dtype = torch.float32,
+    sees: bool = False,
 ) -> tuple[Any, Tensor | None]:
     """A causal model and None, or a sequence classifier's trunk and its scalar head (1, hidden).
 
     adapter: the folder of an adapter to put on the model.  lora_rank: adapters train, this one or else fresh ones on all linear
     layers; without it, the adapter is merged into the weights.  nf4: the device on which the matrices of the layers are kept
     in 4 bits, each 64 weights in a row with a scale of their own; None: they are float32.  computes: where that is another format
-    and adapters train, what they are on is read in the checkpoint's own format (`adapters.keep_frozen`).
+    and adapters train, what they are on is read in the checkpoint's own format (`adapters.keep_frozen`).  sees: whether it is a
+    vision-language model, whose adapters are on the language model alone.
     """
 
     packed = in_nf4(nf4) if nf4 else {}
     as_stored = bool(lora_rank) and not nf4 and computes != torch.float32
     try:
-        _, kind, scores = _kind_of(folder)
+        _, kind, scores = _kind_of(folder, sees)
         model, told = kind.from_pretrained(
             str(folder), dtype="auto" if as_stored else torch.float32, trust_remote_code=False, output_loading_info=True, **packed
         )
@@ -50,27 +52,28 @@ def load_model(
     if adapter:
         model = with_saved_adapter(model, adapter, bool(lora_rank))
     elif lora_rank:
-        model = with_adapters(model, lora_rank)
+        model = with_adapters(model, lora_rank, linear_in_text(model) if sees else ALL_LINEAR)
     if lora_rank:
         keep_frozen(model, computes)
     return model, head
 
 
-def _kind_of(folder: Path) -> tuple[Any, Any, bool]:
+def _kind_of(folder: Path, sees: bool = False) -> tuple[Any, Any, bool]:
     """The configuration in a folder, the class of transformers for it, and whether that is a classifier, not a causal model."""
     import transformers
 
     # never code that came with a checkpoint
     config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
     scores = str((config.architectures or [""])[0]).endswith("ForSequenceClassification")
-    return config, transformers.AutoModelForSequenceClassification if scores else transformers.AutoModelForCausalLM, scores
+    writes = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+    return config, transformers.AutoModelForSequenceClassification if scores else writes, scores
 
 
-def without_weights(folder: Path) -> tuple[Any, Tensor | None]:
+def without_weights(folder: Path, sees: bool = False) -> tuple[Any, Tensor | None]:
     """What `load_model` returns, from config.json alone: on the meta device, where tensors have shapes and no numbers."""
 
     try:
-        config, kind, scores = _kind_of(folder)
+        config, kind, scores = _kind_of(folder, sees)
         with torch.device("meta"):
             model = kind.from_config(config, dtype=torch.float32, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as e:

@@ -79,13 +79,10 @@ class HFPolicy(Generating):
         Without it, `adapter` is merged.  base: what `folder` is called; then `save` writes the adapters alone.  nf4: the matrices
         below the adapters are kept in 4 bits.
         """
-        from transformers import AutoTokenizer
-
         where = device_of(device)
         computes = dtype_of(dtype, where)
-        model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None, computes)
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
-        policy = cls(model, tokenizer, where, computes, value_head=value_head)
+        model, value_head = load_model(Path(folder), lora_rank, adapter, where if nf4 else None, computes, cls.sees)
+        policy = cls(model, cls._tokenizer(Path(folder)), where, computes, value_head=value_head)
         if value_head is not None:
             policy.attributes = attributes_in(policy.model.config.to_dict())
             check_outputs(folder, len(value_head), policy.attributes)
@@ -93,17 +90,27 @@ class HFPolicy(Generating):
         policy.stop_as_in(folder)
         return policy
 
+    @classmethod
+    def _tokenizer(cls, folder: Path) -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+
     def copy(self, name: str, value_head: bool = False) -> HFPolicy:
         """A copy that trains separately (frozen weights are shared); `value_head` replaces the vocabulary head by a scalar one."""
         frozen = {id(p): p for p in self.whole.parameters() if not p.requires_grad}
         whole, head = copy.deepcopy(self.whole, frozen), None if self.value_head is None else self.value_head.clone()
         if value_head and head is None:
             head = torch.zeros(1, self.model.config.get_text_config().hidden_size)
-        copied = HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
+        copied = self._like(whole, name, head)
         copied.attributes = self.attributes
         copied._as_loaded(self)
         copied.packed, copied.recomputes = self.packed, self.recomputes
         return copied
+
+    def _like(self, whole: Any, name: str, head: Tensor | None) -> HFPolicy:
+        """A policy of its kind with another model."""
+        return HFPolicy(whole, self.tokenizer, self.device, self.dtype, name, head)
 
     def rate(self, attributes: Attributes) -> HFPolicy:
         """Let the value head have an output for each of these attributes (`policies/attributes.py`)."""

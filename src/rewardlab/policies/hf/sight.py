@@ -1,118 +1,152 @@
-"""How families of vision-language models are shown square pictures: the text in a picture's place, and what the model is given.
+"""Families of vision-language models: what the vision tower reads of a picture, and what the language model is given.
 
 A vision tower makes features of a picture, and the language model reads them in place of as many image tokens:
 
-    llava             a feature a patch
-    internvl          patches gathered r x r into one (pixel shuffle), between <img> and </img>
-    idefics3, smolvlm the same; the picture as a whole, not its tiles
-    qwen2_vl, 2_5_vl  patches in rows, gathered m x m; tokens have positions in time, height and width (M-RoPE)
+    llava                  a feature a patch, of a square cut out of the picture
+    llava_next             the same of the whole picture scaled down, and of tiles of it, whose rows end with a feature of their own
+    internvl               of the whole and of tiles; patches gathered r x r into one (pixel shuffle)
+    idefics3, smolvlm      the same; each tile is named by its row and column
+    gemma3                 patches averaged to a fixed number; image tokens of a picture attend to one another in both directions
+    qwen2_vl, 2_5_vl, 3_vl patches in rows, of a picture of any size, gathered m x m; tokens have positions in time, height and
+                           width (M-RoPE); in 3_vl features of several layers, of which some are added within the language model
 
-Every picture has the same size, so that the features of a batch fill its image tokens in order, whichever row they belong to.
+How a picture is scaled and cut, and which text stands in its place, their own processors say (`eyes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rewardlab.errors import unknown
-
-LARGEST = 448
-"""Height and width of pictures for models that take any size: 256 image tokens of Qwen2-VL."""
+from rewardlab.errors import RewardlabError, unknown
 
 
 @dataclass(frozen=True)
-class Sight:
-    """size: height and width of pictures.  tokens: image tokens of each.  before, after: the text around these."""
+class Family:
+    """processor: its class in transformers.  given: the tensors that the vision tower reads of pictures.  around: the text around
+    an image token where no chat template writes it."""
 
-    size: int
-    tokens: int
-    before: str = ""
-    after: str = ""
+    processor: str
+    given: tuple[str, ...] = ("pixel_values",)
+    around: tuple[str, str] = ("", "")
 
-    def shown(self, model: Any, pixels: Tensor, seen: Tensor, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a pass over whole prompts is given besides its tokens.  pixels: (n, 3, size, size).  seen: (B, T), the image tokens.
-        given: what it is given already."""
-        return {"pixel_values": pixels}
+    def joined(self, pictures: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """What the vision tower reads of several pictures."""
+        return {name: self._stacked([p[name] for p in pictures]) for name in self.given if name in pictures[0]}
+
+    def _stacked(self, parts: list[Tensor]) -> Tensor:
+        return torch.cat(parts)
+
+    def beside(self, model: Any, seen: Tensor, real: Tensor, grids: Tensor | None, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a pass over whole prompts is given besides its tokens and features.
+
+        seen, real: (B, T), the image tokens and all that are no padding.  grids: of the pictures in every place, if the family has
+        them.  given: what the pass is given already.
+        """
+        return {}
 
     def gone_on(self, model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         """The same of a pass over one more token, whose prompts are in the cache."""
         return {}
 
+    def in_sampling(self, seen: Tensor) -> dict[str, Any]:
+        """What `generate` is given, by which it makes masks."""
+        return {}
 
-class _Tiles(Sight):
+
+class _Tiles(Family):
     """Pictures as the tiles of one row."""
 
-    def shown(self, model: Any, pixels: Tensor, seen: Tensor, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {"pixel_values": pixels[None]}
+    def _stacked(self, parts: list[Tensor]) -> Tensor:
+        return torch.cat(parts, 1)
 
 
-@dataclass(frozen=True)
-class _Patches(Sight):
-    """patch: pixels of one.  merge: patches a side that become a token.  frames: of a video that make up a patch; a picture is
-    still."""
+class _Uneven(Family):
+    """Each picture with its own number of tiles, padded to the most of them."""
 
-    patch: int = 14
-    merge: int = 2
-    frames: int = 2
+    def _stacked(self, parts: list[Tensor]) -> Tensor:
+        if parts[0].dim() < 5:
+            return torch.cat(parts)
+        most = max(p.shape[1] for p in parts)
+        return torch.cat([torch.cat((p, p.new_zeros(1, most - p.shape[1], *p.shape[2:])), 1) for p in parts])
 
-    def shown(self, model: Any, pixels: Tensor, seen: Tensor, given: Mapping[str, Any]) -> dict[str, Any]:
-        side = self.size // self.patch
-        grid = torch.tensor([[1, side, side]] * len(pixels), device=pixels.device)
+
+class _Blocks(Family):
+    def beside(self, model: Any, seen: Tensor, real: Tensor, grids: Tensor | None, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {} if given.get("token_type_ids") is not None else self.in_sampling(seen)
+
+    def in_sampling(self, seen: Tensor) -> dict[str, Any]:
+        return {"token_type_ids": seen.int()}
+
+
+class _Rotary(Family):
+    def beside(self, model: Any, seen: Tensor, real: Tensor, grids: Tensor | None, given: Mapping[str, Any]) -> dict[str, Any]:
         positions, model.rope_deltas = model.get_rope_index(
-            given["input_ids"], seen.int(), image_grid_thw=grid, attention_mask=given.get("attention_mask")
+            given["input_ids"], seen.int(), image_grid_thw=grids, attention_mask=real.int()
         )
         if (known := given.get("position_ids")) is not None:
             # `generate` passes the places in the text too, by which the mask is made
-            positions = torch.cat((known[:1], positions))
-        return {"pixel_values": self.rows(pixels), "image_grid_thw": grid, "position_ids": positions}
-
-    def rows(self, pixels: Tensor) -> Tensor:
-        """(patches of all pictures, values of a patch); those that become a token stand together."""
-        n, colours, blocks = *pixels.shape[:2], self.size // (self.patch * self.merge)
-        side = (blocks, self.merge, self.patch)
-        still = pixels[:, None].expand(-1, self.frames, -1, -1, -1).reshape(n, self.frames, colours, *side, *side)
-        return still.permute(0, 3, 6, 4, 7, 2, 1, 5, 8).reshape(-1, colours * self.frames * self.patch**2)
+            positions = torch.cat((_four(known)[:1], positions))
+        return {"position_ids": positions}
 
     def gone_on(self, model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-        known = given["position_ids"]
+        known = _four(given["position_ids"])
         # `generate` counts tokens, of which those of a picture have fewer places than there are tokens
         return {"position_ids": torch.cat((known[:1], known[1:] + model.rope_deltas.to(known.device)))}
 
 
-def sight_of(config: Any, told: Mapping[str, Any]) -> Sight:
-    """How a model of this configuration is shown pictures.  told: what its preprocessor says."""
-    kind, vision = config.model_type, config.vision_config
-    if kind not in FAMILIES:
-        raise unknown("family of vision-language models", kind, FAMILIES)
-    patch = _side(vision.patch_size)
-    if kind.startswith("qwen"):
-        unit = patch * vision.spatial_merge_size
-        size = max(unit, min(LARGEST, _most(told)) // unit * unit)
-        tokens = (size // unit) ** 2
-        around = "<|vision_start|>", "<|vision_end|>"
-        return _Patches(size, tokens, *around, patch, vision.spatial_merge_size, vision.temporal_patch_size)
-    size = _side(vision.image_size)
-    if kind == "internvl":
-        return Sight(size, int(size // patch * config.downsample_ratio) ** 2, "<img>", "</img>\n")
-    if kind == "llava":
-        return Sight(size, (size // patch) ** 2)
-    fake = "<fake_token_around_image>"
-    return _Tiles(size, (size // patch // config.scale_factor) ** 2, f"{fake}<global-img>", fake)
+def _four(positions: Tensor) -> Tensor:
+    """(4, B, T): in the text, in time, height and width, of which who counts tokens alone knows one (B, T)."""
+    return positions if positions.dim() == 3 else positions[None].expand(4, -1, -1)
 
 
-FAMILIES = ("llava", "internvl", "idefics3", "smolvlm", "qwen2_vl", "qwen2_5_vl")
+GRID = "image_grid_thw"
+_QWEN = {"given": ("pixel_values", GRID), "around": ("<|vision_start|>", "<|vision_end|>")}
+_MASKED = {"given": ("pixel_values", "pixel_attention_mask")}
+
+FAMILIES: dict[str, Family] = {
+    "llava": Family("LlavaProcessor"),
+    "internvl": Family("InternVLProcessor", around=("", "\n")),
+    "idefics3": _Tiles("Idefics3Processor", **_MASKED),
+    "smolvlm": _Tiles("SmolVLMProcessor", **_MASKED),
+    "qwen2_vl": _Rotary("Qwen2VLProcessor", **_QWEN),
+    "qwen2_5_vl": _Rotary("Qwen2_5_VLProcessor", **_QWEN),
+    "qwen3_vl": _Rotary("Qwen3VLProcessor", **_QWEN),
+    "gemma3": _Blocks("Gemma3Processor"),
+    "llava_next": _Uneven("LlavaNextProcessor", given=("pixel_values", "image_sizes")),
+}  # fmt: skip
 
 
-def _side(size: Any) -> int:
-    return int(size if isinstance(size, int) else size[0])
+def family_of(config: Any) -> Family:
+    """The family of a model of this configuration. Raises RewardlabError for one that is not known."""
+    if config.model_type not in FAMILIES:
+        raise unknown("family of vision-language models", config.model_type, FAMILIES)
+    return FAMILIES[config.model_type]
 
 
-def _most(told: Mapping[str, Any]) -> int:
-    """The largest height and width that a preprocessor lets a square picture have."""
-    pixels = told.get("max_pixels") or (told.get("size") or {}).get("longest_edge")
-    return int(pixels**0.5) if pixels else LARGEST
+def features(model: Any, given: Mapping[str, Tensor], counts: Sequence[int], of: Sequence[int]) -> Any:
+    """What the vision tower makes of pictures, in the order of the places where they stand; each is looked at once.
+
+    given: of each picture.  counts: of each, its image tokens.  of: of each place, which picture stands there.
+    """
+    found = model.get_image_features(**given, return_dict=True)
+
+    def placed(made: Any) -> Any:
+        rows = (made if isinstance(made, Tensor) else torch.cat(list(made))).flatten(0, -2)
+        if len(rows) != sum(counts):
+            raise RewardlabError(
+                f"the model makes {len(rows)} features of pictures for which the checkpoint's processor writes {sum(counts)} image "
+                "tokens: the processor's settings are another model's"
+            )
+        parts = rows.split(list(counts))
+        every = torch.cat([parts[i] for i in of])
+        return every if isinstance(made, Tensor) else [every]
+
+    found.pooler_output = placed(found.pooler_output)
+    if (deep := getattr(found, "deepstack_features", None)) is not None:
+        found.deepstack_features = [placed(x) for x in deep]
+    return found

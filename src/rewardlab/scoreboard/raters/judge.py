@@ -36,7 +36,7 @@ from rewardlab.judges.published import FORMS
 from rewardlab.models.layouts import judge_form_of_run
 from rewardlab.scoreboard.items import Item, Verdict, flat
 from rewardlab.scoreboard.raters.likelihood import weights
-from rewardlab.scoreboard.raters.passes import next_logits, seeing, shown
+from rewardlab.scoreboard.raters.passes import next_logits, seeing
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Judge(Rater):
     # ---- local models -----------------------------------------------------------------------------------------------
 
     def _read(self, prompts: Sequence[Shown]) -> list[Trajectory]:
-        messages = [shown(said, self.policy) for said in prompts]
+        messages = [tuple(said) for said in prompts]
         return self.policy.read([Trajectory(Problem(m)) for m in messages], messages)
 
     def _written(self, prompts: Sequence[Shown]) -> list[Reply | Failure]:

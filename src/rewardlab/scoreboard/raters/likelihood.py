@@ -19,7 +19,7 @@ from rewardlab.errors import unknown
 from rewardlab.models.checkpoint import find
 from rewardlab.models.load import load_policy
 from rewardlab.scoreboard.items import Item, Verdict, flat
-from rewardlab.scoreboard.raters.passes import logprobs_of, seeing, shown
+from rewardlab.scoreboard.raters.passes import logprobs_of, seeing
 from rewardlab.scoreboard.raters.rater import Rater, verdicts
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Likelihood(Rater):
 
     def judge(self, items: Sequence[Item], benchmark: Benchmark) -> list[Verdict]:
         replies = [item.replies[k] for item, k in flat(items)]
-        problems = [Problem(shown(item.prompt, self.policy)) for item, _ in flat(items)]
+        problems = [Problem(tuple(item.prompt)) for item, _ in flat(items)]
         rows = self.policy.write(self.policy.read([Trajectory(p) for p in problems], [p.prompt for p in problems]), replies)
         fits = [i for i, t in enumerate(rows) if len(t) <= self.policy.context]
         found = dict(zip(fits, self._scored([rows[i] for i in fits]), strict=True))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from rewardlab.core import Message, Trajectory
-from rewardlab.data.pictures import fitted
+from rewardlab.core import Trajectory
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
 from rewardlab.policies.packing import by_tokens, numbered
 from rewardlab.util.outputs import forward_batch
@@ -20,13 +18,6 @@ from rewardlab.util.outputs import forward_batch
 def seeing(*policies: Any) -> bool:
     """Whether all of these policies are shown images."""
     return all(getattr(policy, "sees", False) for policy in policies)
-
-
-def shown(messages: Sequence[Message], policy: Any) -> tuple[Message, ...]:
-    """The messages with their images in the size that the policy reads."""
-    if not any(m.images for m in messages):
-        return tuple(messages)
-    return tuple(replace(m, images=tuple(fitted(image, policy.image_size) for image in m.images)) for m in messages)
 
 
 def parts(rows: Sequence[Trajectory], policy: Any) -> list[list[int]]:
