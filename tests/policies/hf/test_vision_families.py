@@ -271,3 +271,58 @@ def test_a_checkpoint_without_its_processor_is_refused_in_words(tmp_path, kind):
     (tmp_path / "preprocessor_config.json").unlink()
     with pytest.raises(RewardlabError, match=r"put its preprocessor_config\.json there"):
         load_policy(str(tmp_path), "cpu", "float32")
+
+
+def learnt(policy, row):
+    """The policy after two steps towards a row."""
+    batch = forward_batch([row], policy.device)
+    steps = torch.optim.SGD([p for p in policy.parameters() if p.requires_grad], 0.02)
+    for _ in range(2):
+        (-policy.evaluate(batch).logprobs.sum()).backward()
+        steps.step()
+        steps.zero_grad()
+    return policy
+
+
+def test_adapters_train_on_the_language_model_and_peft_loads_them(family, tmp_path):
+    peft = pytest.importorskip("peft")
+    policy = load_policy(str(family.folder), "cpu", "float32", lora_rank=2)
+    names = [name for name, p in policy.whole.named_parameters() if p.requires_grad]
+    # seven matrices of each of two layers
+    assert len(names) == 2 * 2 * 7
+    assert not any(part in name for name in names for part in ("vision", "visual", "projector", "connector"))
+    (row,) = policy.write(read(policy, PROBLEMS[3:4]), ["yes 1 2"])
+    before = policy.score([row])[0]
+    after = learnt(policy, row).score([row])[0]
+    assert np.abs(before - after)[row.mask].max() > 1e-3
+    (sampled,) = policy.extend(read(policy, PROBLEMS[3:4]), Sampling(4), torch.Generator().manual_seed(0))
+    assert policy.score([sampled])[0][sampled.mask] == pytest.approx(sampled.turns[-1].logprobs, abs=1e-4)
+    policy.save(tmp_path / "adapter")
+    assert sorted(p.name for p in (tmp_path / "adapter").iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
+    again = load_policy(str(tmp_path / "adapter"), "cpu", "float32", lora_rank=2)
+    merged = load_policy(str(tmp_path / "adapter"), "cpu", "float32")
+    merged.save(tmp_path / "whole")
+    for other in (again, merged, load_policy(str(tmp_path / "whole"), "cpu", "float32"), policy.copy("other")):
+        assert other.score([row])[0] == pytest.approx(after, abs=1e-4)
+    theirs = peft.PeftModel.from_pretrained(type(family.model).from_pretrained(family.folder), tmp_path / "adapter")
+    policy.model = theirs.get_base_model()
+    assert policy.score([row])[0] == pytest.approx(after, abs=1e-4)
+
+
+def test_the_vision_tower_stays_as_it_is_where_that_is_asked(qwen, tmp_path):
+    policy = qwen.copy("policy").freeze_vision()
+    before = {name: p.clone() for name, p in policy.model.named_parameters()}
+    (row,) = policy.write(read(policy, PROBLEMS[:1]), ["yes"])
+    learnt(policy, row)
+    changed = {name for name, p in policy.model.named_parameters() if not torch.equal(p, before[name])}
+    assert changed == {name for name in before if "visual" not in name and name in policy.state()}
+    assert any("language_model" in name for name in changed)
+    assert "lm_head.weight" in changed
+    policy.save(tmp_path)
+    assert load_policy(str(tmp_path), "cpu", "float32").score([row])[0] == pytest.approx(policy.score([row])[0], abs=1e-5)
+    assert policy.copy("other").state().keys() == policy.state().keys()
+
+
+def test_models_in_4_bits_are_refused_in_words(family):
+    with pytest.raises(RewardlabError, match="vision-language models in 4 bits"):
+        load_policy(f"nf4:{family.folder}", "cpu", "float32", lora_rank=2)
