@@ -53,8 +53,8 @@ def load_policy(
     policy samples with weights in 8 bits (`policies/llama/int8.py`), which cannot be trained. openai:URL#NAME: a model behind
     an OpenAI-compatible address (`policies/served.py`), which cannot be trained; options may follow (`clients/endpoint.py`).
 
-    lora_rank: train adapters of this rank instead of the weights; language models only. An adapter of that rank as `name` trains
-    on. Without lora_rank, adapters are merged into the weights, which train.
+    lora_rank: train adapters of this rank instead of the weights; language models, and what is one in a vision-language model.
+    An adapter of that rank as `name` trains on. Without lora_rank, adapters are merged into the weights, which train.
 
     Raises RewardlabError for an unknown name, for one that needs a task if none is passed, for a folder or hub that cannot be
     reached, for an architecture that nothing here runs, and for a model that cannot have adapters.
@@ -150,7 +150,7 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
         module, name_of = OWN[kind]
         cls = getattr(importlib.import_module(f"rewardlab.policies.{module}"), name_of)
         if kind in FAMILIES:
-            return cls.load(found.folder, device, dtype, lora_rank, found.adapter, found.base, prefix == "nf4:")
+            return cls.load(found.folder, device, dtype, lora_rank, found.adapter, found.base)
         if found.adapter:
             raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
         # the small policies of other kinds compute in float32 alone
@@ -214,6 +214,8 @@ def check_asked(name: str, found: Checkpoint, lora_rank: int | None) -> None:
         raise RewardlabError(
             f"{name}: what is kept in 4 bits cannot train: train adapters on it (--lora-rank 32), or leave out nf4:"
         )
+    if prefix == "nf4:" and kind in FAMILIES:
+        raise RewardlabError(f"{name}: vision-language models are not kept in 4 bits: leave out nf4:, and train adapters on it as it is")
     if prefix == INT8 and (lora_rank or kind in OWN):
         why = CANNOT_TRAIN if lora_rank else f"weights in 8 bits are for language models, and this is a {kind}"
         raise RewardlabError(f"{name}: {why}")

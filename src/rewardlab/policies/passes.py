@@ -45,7 +45,7 @@ class Passes(ReadsVectors):
         self._check_width(batch.width, [t for t, _ in batch.rows])
         self.token_count.scored += int(batch.length.sum())
         every = list(range(len(batch)))
-        if torch.is_grad_enabled() or self.sees or not self.alone:
+        if torch.is_grad_enabled() or not self.alone:
             return self._outputs(batch, every, wants, per_token)
         return self._in_parts(batch, every, wants, per_token)
 

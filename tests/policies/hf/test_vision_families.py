@@ -324,5 +324,5 @@ def test_the_vision_tower_stays_as_it_is_where_that_is_asked(qwen, tmp_path):
 
 
 def test_models_in_4_bits_are_refused_in_words(family):
-    with pytest.raises(RewardlabError, match="vision-language models in 4 bits"):
+    with pytest.raises(RewardlabError, match="vision-language models are not kept in 4 bits"):
         load_policy(f"nf4:{family.folder}", "cpu", "float32", lora_rank=2)

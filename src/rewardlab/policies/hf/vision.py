@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rewardlab.core import Message, Trajectory
 from rewardlab.data.pictures import digest_of
-from rewardlab.errors import RewardlabError, TooLong
+from rewardlab.errors import TooLong
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.hf.adapters import adapted
@@ -49,9 +49,7 @@ class VisionPolicy(HFPolicy):
 
         Adapters are on the linear layers of the language model; the vision tower stays as it is then.
         """
-        if nf4:
-            raise RewardlabError("vision-language models in 4 bits (nf4:) are not offered; train adapters on the model as it is")
-        policy = super().load(folder, device, dtype, lora_rank, adapter, base)
+        policy = super().load(folder, device, dtype, lora_rank, adapter, base, nf4)
         assert isinstance(policy, VisionPolicy)
         policy.eye = eye_of(Path(folder), policy.model.config, policy.tokenizer)
         return policy
