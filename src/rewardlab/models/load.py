@@ -215,7 +215,9 @@ def check_asked(name: str, found: Checkpoint, lora_rank: int | None) -> None:
             f"{name}: what is kept in 4 bits cannot train: train adapters on it (--lora-rank 32), or leave out nf4:"
         )
     if prefix == "nf4:" and kind in FAMILIES:
-        raise RewardlabError(f"{name}: vision-language models are not kept in 4 bits: leave out nf4:, and train adapters on it as it is")
+        raise RewardlabError(
+            f"{name}: vision-language models are not kept in 4 bits: leave out nf4:, and train adapters on it as it is"
+        )
     if prefix == INT8 and (lora_rank or kind in OWN):
         why = CANNOT_TRAIN if lora_rank else f"weights in 8 bits are for language models, and this is a {kind}"
         raise RewardlabError(f"{name}: {why}")

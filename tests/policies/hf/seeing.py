@@ -57,7 +57,7 @@ TILED = ["<fake_token_around_image>", "<global-img>", *(f"<row_{i}_col_{j}>" for
 
 KINDS: dict[str, dict[str, Any]] = {
     "llava": {
-        "model": "LlavaForConditionalGeneration", "image": "<image>", "end": "</s>", "template": LLAVA,
+        "model": "LlavaForConditionalGeneration", "image": "<image>", "end": "</s>", "begin": "<s>", "template": LLAVA,
         "config": CLIP | {"image_seq_length": 16, "vision_feature_select_strategy": "default"},
         "pictures": ("CLIPImageProcessor", {"size": {"shortest_edge": 16}, "crop_size": {"height": 16, "width": 16}}),
         "processor": {"patch_size": 4, "num_additional_image_tokens": 1, "vision_feature_select_strategy": "default"},
@@ -116,7 +116,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "text": {"model_type": "llama"}, "pictures": ("Idefics3ImageProcessor", TILES), "processor": {"image_seq_len": 4},
     },
     "llava_next": {
-        "model": "LlavaNextForConditionalGeneration", "image": "<image>", "end": "</s>", "template": LLAVA,
+        "model": "LlavaNextForConditionalGeneration", "image": "<image>", "end": "</s>", "begin": "<s>", "template": LLAVA,
         "config": CLIP | {"vision_feature_select_strategy": "default", "image_grid_pinpoints": PINPOINTS},
         "pictures": ("LlavaNextImageProcessor", {
             "size": {"shortest_edge": 16}, "crop_size": {"height": 16, "width": 16}, "image_grid_pinpoints": PINPOINTS,
@@ -142,17 +142,23 @@ def core() -> Any:
 
 def tokenizer(kind: str) -> Any:
     from tokenizers import Tokenizer
+    from tokenizers.processors import TemplateProcessing
 
     about = KINDS[kind]
     named = about.get("named", {})
     words = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(core()), eos_token=about["end"], pad_token="<pad>", bos_token=about.get("bos"),
+        tokenizer_object=Tokenizer.from_str(core()), eos_token=about["end"], pad_token="<pad>",
+        bos_token=about.get("bos") or about.get("begin"),
         **({"extra_special_tokens": named} if named else {}),
     )  # fmt: skip
     words.add_tokens(
         [transformers.AddedToken(t, special=True) for t in (about["image"], *about.get("tokens", ()))], special_tokens=True
     )
     words.chat_template = about["template"]
+    if "begin" in about:
+        # as Llama's: it writes the token that begins a text
+        begin = [(about["begin"], words.bos_token_id)]
+        words.backend_tokenizer.post_processor = TemplateProcessing(single=f"{about['begin']} $A", special_tokens=begin)
     return words
 
 

@@ -326,3 +326,33 @@ def test_the_vision_tower_stays_as_it_is_where_that_is_asked(qwen, tmp_path):
 def test_models_in_4_bits_are_refused_in_words(family):
     with pytest.raises(RewardlabError, match="vision-language models are not kept in 4 bits"):
         load_policy(f"nf4:{family.folder}", "cpu", "float32", lora_rank=2)
+
+
+def test_a_package_that_is_missing_is_named(qwen, tmp_path, monkeypatch):
+    def lacking(*given, **named):
+        raise ImportError("Qwen2VLImageProcessorPil requires the PIL library")
+
+    checkpoint("qwen2_5_vl", tmp_path)
+    monkeypatch.setattr(transformers.AutoImageProcessor, "from_pretrained", lacking)
+    with pytest.raises(RewardlabError, match=r"pip install 'rewardlab\[pictures\]'.*requires the PIL library"):
+        load_policy(str(tmp_path), "cpu", "float32")
+
+
+def test_a_processor_of_another_model_is_told(tmp_path):
+    checkpoint("smolvlm", tmp_path)
+    (tmp_path / "processor_config.json").write_text('{"image_seq_len": 9}')
+    policy = load_policy(str(tmp_path), "cpu", "float32")
+    (row,) = policy.write(read(policy, PROBLEMS[:1]), ["yes"])
+    with pytest.raises(
+        RewardlabError, match="makes 20 features of pictures for which the checkpoint's processor writes 45 image tokens"
+    ):
+        policy.score([row])
+
+
+def test_the_token_that_begins_a_text_is_written_where_the_template_leaves_it_out(family):
+    words, begins = family.policy.tokenizer, KINDS[family.kind].get("begin") or KINDS[family.kind].get("bos")
+    rows = read(family.policy, [PROBLEMS[0], PROBLEMS[2]])
+    assert [words.decode(row.ids).startswith(begins or "<s>") for row in rows] == [bool(begins)] * 2
+    (row,) = family.policy.write(rows[:1], ["yes"])
+    (row,) = family.policy.read([row], [PROBLEMS[1].prompt])
+    assert (row.ids == words.bos_token_id).sum() == bool(begins)

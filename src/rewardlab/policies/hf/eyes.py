@@ -76,7 +76,7 @@ class Eye:
             found, (text,) = processor._process_images([Image.fromarray(pixels)], **how["images_kwargs"])
         except ImportError as e:
             raise RewardlabError(f"{PILLOW} ({e})") from e
-        except (ValueError, ZeroDivisionError, RuntimeError) as e:
+        except (ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as e:
             raise RewardlabError(f"the model's processor cannot show a picture of {width} x {height}: {e}") from e
         given = {name: torch.as_tensor(np.asarray(found[name])) for name in self.family.given if name in found}
         return Shown(text, text.count(self.image), given)

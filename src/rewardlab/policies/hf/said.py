@@ -10,6 +10,7 @@ from typing import Any
 
 from rewardlab.core import Message
 from rewardlab.errors import RewardlabError
+from rewardlab.policies.tokenizer import encoded
 
 MARK = "<image>"
 """In the text of a message: where a picture of it stands, if there are as many marks as pictures."""
@@ -87,6 +88,16 @@ def placed(message: Message, tokens: Sequence[str]) -> Message:
     words = re.compile("|".join(sorted(map(re.escape, {t for t in tokens if t}), key=len, reverse=True)) or r"(?!)")
     texts = [words.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", text) for text in texts]
     return replace(message, text="\n".join(texts), results=tuple(texts) if message.results else (), images=())
+
+
+def first_ids(tokenizer: Any, text: str) -> list[int]:
+    """The ids of a rendered conversation up to where a reply begins, as processors tokenise it: where the template has not written
+    the token that begins a text, the tokenizer does (LLaVA 1.5), as tokenizers' own templates never ask it to."""
+    if not tokenizer.chat_template or (tokenizer.bos_token and text.startswith(tokenizer.bos_token)):
+        return encoded(tokenizer, [text])[0]
+    ids = tokenizer([text], verbose=False)["input_ids"][0]
+    # one that closes what it reads does not close a prompt
+    return ids[:-1] if ids[-1:] == [tokenizer.eos_token_id] and not text.endswith(tokenizer.eos_token) else ids
 
 
 def expanded(text: str, token: str, pictures: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.hf.adapters import adapted
 from rewardlab.policies.hf.eyes import Eye, PlainEye, chat_template, eye_of
 from rewardlab.policies.hf.policy import HFPolicy
-from rewardlab.policies.hf.said import Speaker, expanded, placed
+from rewardlab.policies.hf.said import Speaker, expanded, first_ids, placed
 from rewardlab.policies.hf.sight import GRID, features
 from rewardlab.policies.tokenizer import encoded
 
@@ -102,14 +102,18 @@ class VisionPolicy(HFPolicy):
         return Speaker(self.tokenizer, self.eye.token, self.eye.family.around)
 
     def _ids_of(self, trajectory: Trajectory, new: tuple[Message, ...]) -> np.ndarray:
+        if not trajectory.turns:
+            return np.asarray(first_ids(self.tokenizer, self._render(new)), np.int64)
         if not any(m.images for m in new):
             return super()._ids_of(trajectory, self._placed(new))
-        if not trajectory.turns:
-            return np.asarray(encoded(self.tokenizer, [self._render(new)])[0], np.int64)
         ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
         end = self.tokenizer.convert_ids_to_tokens(self._end)
         text = self._with_tokens(since_reply(self._speaker, self._placed(new), end, bool(ended)), new)
         return np.asarray(encoded(self.tokenizer, [text], begins=False)[0], np.int64)
+
+    def prompt_lengths(self, prompts: Sequence[tuple[Message, ...]]) -> list[int]:
+        """The tokens of each prompt, those of its images included."""
+        return [len(first_ids(self.tokenizer, self._render(p))) for p in prompts]
 
     def _render(self, messages: tuple[Message, ...]) -> str:
         return self._with_tokens(dialogue(self._speaker, self._placed(messages)), messages)
