@@ -126,6 +126,23 @@ def test_what_is_sampled_is_scored_alike_whatever_the_sizes_of_pictures_beside_i
         assert evaluated[: len(row)][row.mask] == pytest.approx(sampled, abs=1e-4)
 
 
+def test_a_model_that_decides_with_it_looks_too(family):
+    policy, other = family.policy, family.policy.copy("other")
+    noise = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for w in other.parameters():
+            w += 0.05 * torch.randn(w.shape, generator=noise)
+    with policy.joined([(0.7, other)]):
+        rows = policy.extend(read(policy, PROBLEMS), Sampling(5), torch.Generator().manual_seed(0))
+    batch = forward_batch(rows, policy.device)
+    decided = batch.mask[:, 1:]
+    with torch.no_grad():
+        own, others = (m.evaluate(batch, ("hidden",)).hidden[:, :-1][decided] for m in (policy, other))
+        found = policy.joint_logprobs(own, [(0.7, other, others)], batch.ids[:, 1:][decided])
+    sampled = np.concatenate([row.turns[-1].logprobs for row in rows])
+    assert found.numpy() == pytest.approx(sampled, abs=1e-4)
+
+
 def test_the_same_reply_below_another_picture_is_another_ones(family):
     policy = family.policy
     (row,) = policy.write(read(policy, PROBLEMS[:1]), ["yes 1 2"])

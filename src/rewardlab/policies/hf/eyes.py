@@ -58,8 +58,9 @@ class Eye:
             self._texts[shape] = self.shown(picture)[:2]
         return self._texts[shape]
 
-    def shown(self, picture: Any) -> Shown:
-        name = digest_of(picture)
+    def shown(self, picture: Any, name: str = "") -> Shown:
+        """name: the picture's digest, where it is known."""
+        name = name or digest_of(picture)
         if name not in self._kept:
             self._kept[name] = self._processed(pixels_of(picture))
             while sum(x.nbytes for one in self._kept.values() for x in one.given.values()) > KEPT and len(self._kept) > 1:

@@ -192,8 +192,10 @@ class VisionPolicy(HFPolicy):
     def _features(self, pictures: Sequence[Any], eye: Eye) -> Any:
         """A function of the model that gives what stands in the images' places, and their grids; each image is looked at once."""
         places: dict[str, int] = {}
-        of = [places.setdefault(digest_of(picture), len(places)) for picture in pictures]
-        shown = [eye.shown(pictures[of.index(i)]) for i in range(len(places))]
+        # replies to one prompt hold the same object
+        names = {key: digest_of(picture) for key, picture in {id(p): p for p in pictures}.items()}
+        of = [places.setdefault(names[id(picture)], len(places)) for picture in pictures]
+        shown = [eye.shown(pictures[of.index(i)], name) for name, i in places.items()]
         given = {name: x.to(self.device) for name, x in eye.family.joined([one.given for one in shown]).items()} if shown else {}
 
         def look(module: Any) -> tuple[Mapping[str, Any], Tensor | None]:
