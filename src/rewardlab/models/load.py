@@ -147,15 +147,7 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
     kind, (prefix, _) = found.config.get("model_type"), parted(name)
     if kind in OWN:
-        module, name_of = OWN[kind]
-        cls = getattr(importlib.import_module(f"rewardlab.policies.{module}"), name_of)
-        if kind in FAMILIES:
-            return cls.load(found.folder, device, dtype, lora_rank, found.adapter, found.base)
-        if found.adapter:
-            raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
-        # the small policies of other kinds compute in float32 alone
-        policy = cls.load(found.folder, device)
-        return _adapted(policy, name, lora_rank, found) if lora_rank else policy
+        return _of_own_kind(name, found, device, dtype, lora_rank)
 
     from rewardlab.policies.hf.encoder import is_encoder
     from rewardlab.policies.hf.policy import HFPolicy
@@ -185,6 +177,19 @@ def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: in
     policy = HFPolicy.load(found.folder, device, dtype, lora_rank=lora_rank, adapter=found.adapter, base=found.base, nf4=nf4)
     _say(f"{name}: {kind}, run by transformers ({why})")
     return policy
+
+
+def _of_own_kind(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:
+    kind = found.config["model_type"]
+    module, name_of = OWN[kind]
+    cls = getattr(importlib.import_module(f"rewardlab.policies.{module}"), name_of)
+    if kind in FAMILIES:
+        return cls.load(found.folder, device, dtype, lora_rank, found.adapter, found.base)
+    if found.adapter:
+        raise RewardlabError(f"the adapter {found.adapter} is on a {kind} model, and adapters are for language models only")
+    # the small policies of other kinds compute in float32 alone
+    policy = cls.load(found.folder, device)
+    return _adapted(policy, name, lora_rank, found) if lora_rank else policy
 
 
 def _encoder(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:

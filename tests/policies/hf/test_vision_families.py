@@ -15,6 +15,7 @@ from rewardlab.core import Message, Problem, Sampling, Task, Trajectory
 from rewardlab.data.pictures import Picture, png
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.models.load import load_policy
+from rewardlab.models.planned import planned
 from rewardlab.models.vision import untrained
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.hf.sight import FAMILIES, family_of
@@ -373,3 +374,14 @@ def test_the_token_that_begins_a_text_is_written_where_the_template_leaves_it_ou
     (row,) = family.policy.write(rows[:1], ["yes"])
     (row,) = family.policy.read([row], [PROBLEMS[1].prompt])
     assert (row.ids == words.bos_token_id).sum() == bool(begins)
+
+
+def test_a_plan_counts_its_parameters_and_the_tokens_of_its_pictures(family):
+    pytest.importorskip("peft")
+    for rank in (None, 2):
+        plan = planned(str(family.folder), "cpu", torch.float32, rank)
+        real = load_policy(str(family.folder), "cpu", "float32", lora_rank=rank)
+        counts = [sum(p.numel() for p in x.parameters() if p.requires_grad) for x in (plan, real)]
+        assert counts[0] == counts[1]
+        prompts = [problem.prompt for problem in PROBLEMS]
+        assert plan.prompt_lengths(prompts) == real.prompt_lengths(prompts)
