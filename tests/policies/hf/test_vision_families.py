@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from PIL import Image
 
 from rewardlab.core import Message, Problem, Sampling, Task, Trajectory
 from rewardlab.data.pictures import Picture, png
@@ -178,10 +179,12 @@ def test_a_picture_in_a_later_message_is_seen_too_and_an_image_token_that_was_dr
 def test_an_encoded_picture_is_what_it_encodes_and_stays_encoded(family):
     policy, array = family.policy, picture(0, *SIZES[0])
     stored = Picture(png(array))
-    rows = [policy.read([Trajectory(PROBLEMS[0])], [(Message("user", PLAIN, images=(x,)),)])[0] for x in (array, stored)]
+    shown = (array, stored, Image.fromarray(array))
+    rows = [policy.read([Trajectory(PROBLEMS[0])], [(Message("user", PLAIN, images=(x,)),)])[0] for x in shown]
     assert rows[1].turns[0].images[0] is stored
-    one, other = policy.score(policy.write(rows, ["yes", "yes"]))
+    one, other, third = policy.score(policy.write(rows, ["yes"] * 3))
     assert one == pytest.approx(other, abs=1e-6)
+    assert one == pytest.approx(third, abs=1e-6)
 
 
 def test_a_copy_and_a_saved_policy_see_the_same(family, tmp_path):

@@ -54,7 +54,7 @@ class Eye:
 
     def text(self, picture: Any) -> tuple[str, int]:
         """What stands in the place of a picture, and the image tokens in it; both follow from its size."""
-        if (shape := tuple(picture.shape)) not in self._texts:
+        if (shape := shape_of(picture)) not in self._texts:
             self._texts[shape] = self.shown(picture)[:2]
         return self._texts[shape]
 
@@ -124,6 +124,11 @@ def pixels_of(picture: Any) -> np.ndarray:
     if found.ndim != 3 or found.shape[2] != 3 or found.dtype != np.uint8 or not found.size:
         raise RewardlabError(f"a picture is an array of (height, width, 3) bytes, and one is {found.shape} {found.dtype}")
     return found
+
+
+def shape_of(picture: Any) -> tuple[int, ...]:
+    """(height, width, 3), of an encoded picture too, without decoding it."""
+    return tuple(getattr(picture, "shape", None) or np.asarray(picture).shape)
 
 
 def eye_of(folder: Path, config: Any, tokenizer: Any) -> Eye | PlainEye:

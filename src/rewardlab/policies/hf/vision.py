@@ -25,7 +25,7 @@ from rewardlab.errors import TooLong
 from rewardlab.policies.adapter import Base
 from rewardlab.policies.chat import dialogue, since_reply
 from rewardlab.policies.hf.adapters import adapted
-from rewardlab.policies.hf.eyes import Eye, PlainEye, chat_template, eye_of
+from rewardlab.policies.hf.eyes import Eye, PlainEye, chat_template, eye_of, shape_of
 from rewardlab.policies.hf.policy import HFPolicy
 from rewardlab.policies.hf.said import Speaker, expanded, first_ids, placed
 from rewardlab.policies.hf.sight import GRID, features
@@ -130,10 +130,10 @@ class VisionPolicy(HFPolicy):
         try:
             super().check_fits(trajectory, max_new)
         except TooLong as e:
-            shown = {f"{p.shape[1]} x {p.shape[0]}": self.eye.text(p)[1] for turn in trajectory.turns for p in turn.images}
+            shown = {shape_of(p): self.eye.text(p)[1] for turn in trajectory.turns for p in turn.images}
             if not shown:
                 raise
-            told = ", ".join(f"{n} for a picture of {size}" for size, n in shown.items())
+            told = ", ".join(f"{n} for a picture of {shape[1]} x {shape[0]}" for shape, n in shown.items())
             raise TooLong(f"{e}. Image tokens: {told}; smaller pictures take fewer where the model reads any size") from e
 
     # ---- looking -----------------------------------------------------------------------------------------------------
