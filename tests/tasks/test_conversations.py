@@ -91,7 +91,7 @@ def test_an_unknown_role_is_named_with_its_line_and_the_roles_there_are(tmp_path
             "message 2, of 'assistant', has a function_call, which is of an older API, and no text: write it as tool_calls",
         ),
         ({"role": "user", "content": None}, "message 2, of 'user', has no text: its content is None"),
-        ({"role": "user", "content": [{"type": "image_url"}]}, "message 2, of 'user', has no text: its content is .*image_url"),
+        ({"role": "user", "content": [{"type": "video_url"}]}, "message 2, of 'user', has no text: its content is .*video_url"),
         ({"content": "hi"}, "message 2 is .*hi"),
         ("hi", "message 2 is 'hi'"),
         ({"role": 1, "content": "hi"}, "message 2 is .*'role': 1"),

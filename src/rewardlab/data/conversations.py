@@ -26,6 +26,10 @@ _ROLE = {spelling: role for role, spellings in ROLES.items() for spelling in spe
 _NAMED_MODEL = re.compile(r"(?:chat)?gpt-?\d\S*|(?:claude|gemini|llama)-\S+")
 WHO, WHAT = ("role", "from", "speaker"), ("content", "value", "text")
 """The keys of a message under which its role and its text stand; of several the first."""
+MARK = "<image>"
+"""Stands in the text of a message where a picture does."""
+OF_PICTURES = ("image", "image_url", "input_image")
+"""The types of a content's parts that are pictures; one without a type has such a key."""
 
 
 def decoded(value: Any) -> Any:
@@ -78,13 +82,26 @@ def first_of(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 def text_in(message: Mapping[str, Any]) -> Any:
     """The text of a message, with its `tool_calls` after it, each in a tag, as `util.messages.text_of` writes them.
 
-    Of a content in parts {"type": "text", "text": ...} theirs; any other content as it is.
+    Of a content in parts {"type": "text", "text": ...} theirs, with a mark in place of each picture; any other content as it is.
     """
     content = first_of(message, WHAT)
-    if isinstance(content, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in content):
-        content = "".join(part["text"] for part in content)
+    if isinstance(content, list) and all(isinstance(part, dict) and isinstance(_said(part), str) for part in content):
+        content = "".join(map(_said, content))
     calls = message.get("tool_calls")
     # without its calls a reply would be empty, and the results that follow would answer nothing
     if not isinstance(calls, list) or not calls or not (content is None or isinstance(content, str)):
         return content
     return text_of({"content": content, "tool_calls": calls})
+
+
+def _said(part: Mapping[str, Any]) -> Any:
+    return MARK if is_picture(part) else part.get("text")
+
+
+def is_picture(part: Any) -> bool:
+    """Whether a part of a content is a picture: {"type": "image"}, {"type": "image_url", ...}, or {"image": ...}."""
+    if not isinstance(part, Mapping):
+        return False
+    # a table gives every part all keys, so that one of text has an empty picture
+    kind = part.get("type") or next((key for key in OF_PICTURES if part.get(key) is not None), "text")
+    return kind in OF_PICTURES

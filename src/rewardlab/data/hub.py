@@ -85,6 +85,11 @@ def saved(folder: Path) -> Any:
         raise RewardlabError(f"cannot load the dataset in {folder}: {e}") from e
 
 
+def holds_pictures(rows: Any) -> bool:
+    """Whether these are a dataset of `datasets` with pictures in it, which would decode each of them as it is read."""
+    return hasattr(rows, "with_format") and "Image(" in repr(getattr(rows, "features", None))
+
+
 def stored_rows(dataset: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a dataset with their places, as a parquet file holds them: pictures stay encoded."""
     parts = dataset.with_format("arrow").iter(batch_size=256)

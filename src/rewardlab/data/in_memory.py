@@ -18,6 +18,8 @@ from typing import Any
 
 from rewardlab.data.entries import halved
 from rewardlab.data.files import write
+from rewardlab.data.hub import holds_pictures, stored_rows
+from rewardlab.data.pictures import Picture, is_pixels, png
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import is_hole, unpadded
 
@@ -123,6 +125,8 @@ def _rows(data: Any, place: str) -> Iterator[Row]:
 
 def _listed(data: Any) -> Iterable[Any]:
     """The rows of a table of any library, or of a list."""
+    if holds_pictures(data):
+        return (row for _, row in stored_rows(data))
     if hasattr(data, "to_pylist"):
         return list(data.to_pylist())
     if hasattr(data, "to_dicts"):
@@ -156,8 +160,10 @@ def _plain(value: Any, column: str) -> Any:
         return {name: _plain(inner, column) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner, column) for inner in value]
-    if type(value).__module__.partition(".")[0] == "PIL":
+    if isinstance(value, Picture) or type(value).__module__.partition(".")[0] == "PIL":
         return value
+    if is_pixels(value):
+        return Picture(png(value))
     if hasattr(value, "tolist"):
         return _plain(value.tolist(), column)
     if is_hole(value):

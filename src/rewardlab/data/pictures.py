@@ -26,6 +26,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 SENT = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 """How files that every served model takes begin; others are sent as PNG."""
 GREY = 127
+HELD_IN = ("bytes", "path", "url", "data", "base64")
+"""What a dictionary that is a picture may hold it under: those of Hugging Face, and of messages by several APIs."""
 
 
 class Picture:
@@ -74,13 +76,15 @@ def pictures_in(value: Any, folder: Path | None = None) -> tuple[Any, ...]:
     """
     if isinstance(value, Picture):
         return (value,)
-    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim in (3, 4) and value.shape[-1] == 3:
+    if is_pixels(value) or (isinstance(value, np.ndarray) and value.ndim == 4 and is_pixels(value[0])):
         return tuple(value) if value.ndim == 4 else (value,)
     if isinstance(value, bytes | bytearray):
         return (Picture(bytes(value)),)
     if isinstance(value, Mapping):
-        known = next((value[name] for name in ("bytes", "path") if value.get(name) is not None), None)
+        known = next((value[name] for name in HELD_IN if value.get(name) is not None), None)
         return pictures_in(known, folder)
+    if type(value).__module__.partition(".")[0] == "PIL":
+        return (Picture(_stored(value)),)
     if isinstance(value, str) and value:
         return _of_text(value, folder or Path())
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value):
@@ -88,11 +92,17 @@ def pictures_in(value: Any, folder: Path | None = None) -> tuple[Any, ...]:
     raise ValueError(f"a picture is a path, bytes, base64, or a list of them, and not {repr(value)[:60]}")
 
 
+def is_pixels(value: Any) -> bool:
+    """Whether a value is an array of a picture, (height, width, 3) bytes."""
+    return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[-1] == 3 and value.size > 0
+
+
 def _of_text(text: str, folder: Path) -> tuple[Any, ...]:
     if text.startswith("data:"):
         return (Picture(_decoded(text.partition(",")[2])),)
     if text.startswith(("http://", "https://")):
         raise ValueError(f"the picture {text[:200]} is an address: save it to a file, and give its path")
+    text = text.removeprefix("file://")
     # base64 of a picture is long and has no dot
     if "." not in text and len(text) >= 64 and not (folder / text[:200]).exists():
         return (Picture(_decoded(text)),)
@@ -116,6 +126,14 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except binascii.Error as e:
         raise ValueError(f"the picture {text[:30]}... is not base64: {e}") from None
+
+
+def _stored(image: Any) -> bytes:
+    """An image of Pillow as a PNG file."""
+    _, ops = _pillow()
+    file = io.BytesIO()
+    ops.exif_transpose(image).convert("RGB").save(file, "PNG", compress_level=1)
+    return file.getvalue()
 
 
 def digest_of(picture: Any) -> str:

@@ -21,6 +21,8 @@ from rewardlab.settings.old_names import present_name
 if TYPE_CHECKING:
     from rewardlab.core import Task
 
+PATHS = ("test", "image_folder")
+"""Options of problems of the user's own that are paths."""
 HUB = "hub:"
 """Before the name of a dataset of the Hugging Face hub."""
 
@@ -61,8 +63,9 @@ def task(name: Any, **options: Any) -> Task:
         options = {k: v for k, v in options.items() if v is not None}
         return _load(plain, {**parse_options(written, _required(plain)), **options}, name, options)
     name = _absolute(name)
-    if options.get("test"):
-        options["test"] = _absolute(os.fspath(options["test"]))
+    for other in PATHS:
+        if options.get(other):
+            options[other] = _absolute(os.fspath(options[other]))
     return _load("records", {"path": name, **options}, name, options)
 
 
@@ -84,8 +87,7 @@ def _named(name: Any) -> str:
 def _of_rows(data: Any, options: dict[str, Any]) -> Task:
     """The task of rows given in Python, which cannot be loaded again by a name."""
     source = GivenRows.of(data) if is_rows(data) or isinstance(data, GivenRows) else _absolute(_named(data))
-    if (test := options.get("test")) and not isinstance(test, GivenRows):
-        options["test"] = _absolute(os.fspath(test))
+    options |= {name: _absolute(os.fspath(of)) for name in PATHS if (of := options.get(name)) and not isinstance(of, GivenRows)}
     return replace(_load("records", {"path": source, **options}, source, {}), source=None)
 
 

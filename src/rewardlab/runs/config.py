@@ -26,9 +26,11 @@ MICRO_TOKENS = 16384
 IN_PYTHON = "given"
 """The model's name in the config.json of a run that was started in Python with a model object."""
 
-COLUMNS = ("test", "prompt_column", "answer_column", "completion_column", "system", "order", "verifier")
+COLUMNS = (
+    "test", "prompt_column", "answer_column", "completion_column", "image_column", "image_folder", "system", "order", "verifier",
+)  # fmt: skip
 """Settings that say how the user's own problems are read: the options of the task `records`."""
-PLACES = ("task", "test", "model")
+PLACES = ("task", "test", "image_folder", "model")
 """Settings whose name may be a path, also as an object such as pathlib's."""
 ORDERS = ("shuffled", "file")
 OVERLONG = ("error", "drop", "truncate-left")
@@ -62,7 +64,7 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
-LATER = ("shard", "sampler", "mismatch", "gradient_checkpointing", "save_every")
+LATER = ("image_column", "image_folder", "shard", "sampler", "mismatch", "gradient_checkpointing", "save_every")
 """Settings that config.json holds only where they are set: what is keyed by a configuration keeps the key it had before them."""
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
@@ -115,6 +117,13 @@ class RunConfig:
         None, NAME, "column of replies to imitate, for sft (default: completion, or the replies in messages)", metavar="NAME",
         group=PROBLEMS,
     )  # fmt: skip
+    image_column: str | None = setting(
+        None, NAME, "column of the pictures in the prompts, for models that see (default: image or images; none: read no pictures)",
+        metavar="NAME", group=PROBLEMS,
+    )  # fmt: skip
+    image_folder: str | None = setting(
+        None, NAME, "folder from which paths of pictures go (default: the one that the rows are in)", metavar="DIR", group=PROBLEMS
+    )
     system: str | None = setting(None, NAME, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
     verifier: str | None = setting(
         None, NAME, "verifier of these problems (default: final_answer; `rewardlab parts reward` lists verifiers)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rewardlab.core import Message
@@ -90,7 +91,8 @@ def preferred(value: Any, prompt: Sequence[Message], name: str, place: str) -> A
 def _after(prompt: Sequence[Message], messages: list[Message], name: str, place: str) -> list[Message]:
     """What follows the prompt in a conversation that may begin with it."""
     said = [m for m in messages if m.role != "system"]
-    asked = [m for m in prompt if m.role != "system"]
+    # without the pictures, of which the prompt alone holds those of the row
+    asked = [replace(m, images=()) for m in prompt if m.role != "system"]
     if said[: len(asked)] == asked:
         said = said[len(asked) :]
     elif last := max((i for i, m in enumerate(said) if m == asked[-1]), default=-1) + 1:

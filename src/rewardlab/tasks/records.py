@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.in_memory import GivenRows
 from rewardlab.data.pair_scores import with_scores
+from rewardlab.data.picture_rows import folder_of, pictures_of
 from rewardlab.data.rated_rows import with_reply
 from rewardlab.data.values import is_missing
 from rewardlab.data.whole_pairs import Told, parted
@@ -17,12 +18,14 @@ from rewardlab.settings.domain import Share
 
 from .conversations import alternating, decoded, messages_of, preferred, refuse_calls, replies, worked
 from .equal_pairs import without_equal_pairs
+from .pictures import check_named, check_replies, seeing, shows_pictures
 from .row_columns import Columns, NoAnswer, NoColumn, column, has
 from .rows import HELD_OUT, HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
 
 ANSWER = "answer"
 """The column of the answers, if no other is named. It may be missing: then the problems have none."""
+REPLIES = ("chosen", "rejected", "completion")
 TEACHES = ({"chosen", "rejected"}, {"solution"})
 """Columns that preference and supervised methods learn from: rows that have them need no answer column."""
 FILTERED = (".jsonl", ".csv", ".parquet")
@@ -38,37 +41,36 @@ def records(
     prompt_column: str = "prompt",
     answer_column: str = ANSWER,
     completion_column: str | None = None,
+    image_column: str | None = None,
+    image_folder: str | None = None,
     system: str | None = None,
     test_share: Share = 0.1,
     verifier: str = "final_answer",
     order: Literal["shuffled", "file"] = "shuffled",
     seed: int = 0,
 ) -> Task:
-    """Problems from a file (.jsonl, .json, .csv, .tsv, .parquet), a folder with train.* (and test.*), or a dataset.
+    """Problems from a file (.jsonl, .json, .csv, .tsv, .parquet), a folder with train.* (and test.*), or a dataset (`rows.py`).
 
-    A dataset is a folder that `datasets` saved, or hub:OWNER/NAME,config=C,split=S. A prompt is a text or a list of {"role",
-    "content"}, or {"from", "value"} (also as JSON in a text); `system` goes first, in place of one that the data has. Replies to
-    imitate (`completion_column`, or what follows the prompt in a conversation) become `meta["solution"]`; all other columns go to
-    `meta`. A column may lie within another: reward_model.ground_truth. Preferences without a prompt have it in both conversations.
+    A prompt is a text or a list of {"role", "content"}, or {"from", "value"} (also as JSON in a text); `system` goes first, in
+    place of one that the data has. Replies to imitate (`completion_column`, or what follows the prompt in a conversation) become
+    `meta["solution"]`; all other columns go to `meta`. A column may lie within another: reward_model.ground_truth. Preferences
+    without a prompt have it in both conversations.
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
-    `test_share` of the problems, chosen by a hash of their prompts, so that equal prompts stay together. They are never trained on.
-    order: of the training problems: "shuffled", anew in each epoch, or "file", as they stand there.
+    `test_share` of the problems, chosen by a hash of their prompts. They are never trained on.
+    order: of the training problems: "shuffled", anew in each epoch, or "file".  image_column: see `data/picture_rows.py`.
     Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
     if not 0 < test_share < 1:
         raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
-    columns = Columns(prompt_column, answer_column, completion_column, system)
-    rows = _splits(path) | ({} if test is None else {"test": _held_out(_splits(test))})
-    if "train" not in rows:
-        raise RewardlabError(f"{path} has a test split only, and no problems to train on")
-    train, held = _parted(_read(rows, columns), test_share, path, path if test is None else test)
+    columns = Columns(prompt_column, answer_column, completion_column, system, image_column)
+    train, held = _parted(_read(path, test, columns, image_folder), test_share, path, path if test is None else test)
     return Task(
         name=_name(path),
         train=Listed(train) if order == "file" or not train else Shuffled(train, seed),
         test=held,
         verifier=verifier,
-        about=f"{len(train)} problems to train on and {len(held)} to test, from {path}",
+        about=f"{len(train)} problems to train on and {len(held)} to test, from {path}{_seen(train, held)}",
         columns=("prompt", *_beside_prompt(train or held)),
     )
 
@@ -107,9 +109,11 @@ def problems_of(rows: Iterable[Row], columns: Columns, told: Told | None = None)
         try:
             if isinstance(row, RewardlabError):
                 raise row
+            # before the prompt is taken out of a pair, as text
+            pictures = pictures_of(row, columns.in_row(row).prompt, columns.image, columns.folder, place)
             row = _with_prompt(row, columns, place, told)
             reader = reader or Reader.of(row, columns, place)
-            problem: Problem | RewardlabError = reader.problem(row, place)
+            problem: Problem | RewardlabError = reader.problem(row, place, pictures)
         except RewardlabError as e:
             if isinstance(e, NoColumn) and number == 0:
                 raise
@@ -117,12 +121,23 @@ def problems_of(rows: Iterable[Row], columns: Columns, told: Told | None = None)
         yield problem
 
 
-def _read(splits: Mapping[str, Iterator[Row]], columns: Columns) -> dict[str, list[Problem]]:
+def _read(path: str, test: str | None, columns: Columns, image_folder: str | None) -> dict[str, list[Problem]]:
     """The problems of all splits. What is read of pairs that hold their prompts is printed."""
+    splits = _splits(path) | ({} if test is None else {"test": _held_out(_splits(test))})
+    if "train" not in splits:
+        raise RewardlabError(f"{path} has a test split only, and no problems to train on")
+    folders = {name: folder_of(of, image_folder) for name, of in (("train", path), ("test", path if test is None else test))}
     told = Told()
-    found = {name: _problems(rows, columns, told) for name, rows in splits.items()}
+    found = {name: _problems(rows, replace(columns, folder=folders[name]), told) for name, rows in splits.items()}
     told.tell()
+    check_named(columns.image, [problem for of in found.values() for problem in of])
     return found
+
+
+def _seen(train: Sequence[Problem], held: Sequence[Problem]) -> str:
+    """How many problems show pictures, in words; "" for none."""
+    showing = sum(shows_pictures(problem) for problem in (*train, *held))
+    return f"; {showing} of them show pictures" if showing else ""
 
 
 def _problems(rows: Iterator[Row], columns: Columns, told: Told) -> list[Problem]:
@@ -173,12 +188,13 @@ class Reader:
             f"{place}: the problem has no answer (it has no column {columns.answer!r}; its columns are: {', '.join(row)})"
         )
 
-    def problem(self, row: Mapping[str, Any], place: str) -> Problem:
+    def problem(self, row: Mapping[str, Any], place: str, pictures: Sequence[Any] = ()) -> Problem:
         columns = self.columns
         prompt, solution = _prompt_and_solution(row, columns, place)
+        prompt = seeing(prompt, pictures, place)
         answer = _answer(row, columns.answer, place) if self.has_answers else None
-        used = (columns.prompt, columns.answer, columns.completion)
-        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(with_reply(row)).items() if k not in used}
+        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(with_reply(row)).items() if k not in columns.read}
+        check_replies(pictures, (solution, *map(taught.get, REPLIES)), place)
         meta = taught | ({"solution": solution} if solution else {})
         return Problem(prompt, answer, meta, place)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from rewardlab.data.picture_rows import columns_of
 from rewardlab.data.whole_pairs import SIDES, WHOLE
 from rewardlab.errors import RewardlabError
 
@@ -20,12 +22,22 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns to read, and the system message to put first."""
+    """Which columns to read, and the system message to put first.
+
+    image: that of the pictures; None: `image` or `images`.  folder: from which the paths of pictures go.
+    """
 
     prompt: str
     answer: str
     completion: str | None
     system: str | None
+    image: str | None = None
+    folder: Path = Path()
+
+    @property
+    def read(self) -> tuple[str | None, ...]:
+        """Those whose values are read into the problem itself, and are none of its further ones."""
+        return (self.prompt, self.answer, self.completion, *columns_of(self.image))
 
     def in_row(self, row: Mapping[str, Any]) -> Columns:
         """With the names of TRL's and verl's formats, where the row has those instead of the default names."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from rewardlab.data.csv_rows import delimiter
 from rewardlab.data.entries import doubled, halved, named_twice, not_utf8, of_one_line
-from rewardlab.data.hub import is_saved, saved
+from rewardlab.data.hub import holds_pictures, is_saved, saved, stored_rows
 from rewardlab.data.json_lists import elements, members
 from rewardlab.errors import RewardlabError
 from rewardlab.text import strict_json
@@ -227,5 +227,7 @@ def _named(data: Any, source: str) -> dict[str, Iterator[Row]]:
     return chosen
 
 
-def _numbered(rows: Iterable[Mapping[str, Any]], place: str) -> Iterator[Row]:
+def _numbered(rows: Any, place: str) -> Iterator[Row]:
+    if holds_pictures(rows):
+        return ((f"{place} {i}", row) for i, (_, row) in enumerate(stored_rows(rows), 1))
     return ((f"{place} {i}", unpadded(row)) for i, row in enumerate(rows, 1))
