@@ -90,7 +90,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     if data.refuses and not note_of(recipe).get("env"):
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
-    rows = [(_place(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
+    rows = [(place_of(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
     missing = data.missing(rows, column_names(recipe))
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
     unanswered = missing.pop("answer", None) is not None
@@ -206,7 +206,7 @@ def _check_arguments(recipe: Recipe, task: Task) -> None:
     problems = task.train.problems
     for part in recipe.reward.walk() if recipe.reward else ():
         if (call := call_of(part) if hasattr(part, "function") else None) is not None:
-            check_arguments(call, problems, [_place(p) for p in problems])
+            check_arguments(call, problems, [place_of(p) for p in problems])
 
 
 def _check_replies(recipe: Recipe, task: Task) -> None:
@@ -224,7 +224,7 @@ def _check_replies(recipe: Recipe, task: Task) -> None:
     if bad:
         p, why = bad[0]
         more = f" ({len(bad):,} rows are bad; this is the first)" if len(bad) > 1 else ""
-        raise RewardlabError(f"{_place(p)}: {why}{more}")
+        raise RewardlabError(f"{place_of(p)}: {why}{more}")
 
 
 def _no_reply(p: Problem, fields: list[tuple[str, list[str]]]) -> str:
@@ -251,7 +251,7 @@ def _source(task: Task) -> str:
     return str((task.source or {}).get("name", task.name))
 
 
-def _place(p: Problem) -> str:
+def place_of(p: Problem) -> str:
     return p.place or f"prompt {p.question[:40]!r}"
 
 

@@ -11,6 +11,7 @@ from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import check_answers
 from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.pictures import check_sees
 from rewardlab.api.prompt_lengths import Fitter
 from rewardlab.api.row_rewards import require
 from rewardlab.clients.endpoint import identity
@@ -18,6 +19,7 @@ from rewardlab.core import Problem, Recipe, Run, Sampling, Task, Trajectory
 from rewardlab.core.run import stream
 from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.files import STREAM
+from rewardlab.data.picture_rows import folder_of
 from rewardlab.data.tables import Places, Table
 from rewardlab.data.work import Work, key_of, work_beside
 from rewardlab.errors import RewardlabError
@@ -164,7 +166,9 @@ def _check_columns(table: Table, columns: Sequence[str]) -> None:
 
 def file_problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates]:
     """The problems of the rows, read as for training, and for each row why it is none."""
-    columns = Columns(config.prompt_column or "prompt", config.answer_column or "answer", None, config.system)
+    folder = folder_of(table.source, config.image_folder)
+    prompt, answer = config.prompt_column or "prompt", config.answer_column or "answer"
+    columns = Columns(prompt, answer, None, config.system, config.image_column, folder)
     found = list(problems_of(zip(table.places, table.rows, strict=True), columns))
     problems = [problem for problem in found if isinstance(problem, Problem)]
     if not problems:
@@ -183,6 +187,7 @@ def _check_answers(reward: Reward, problems: Sequence[Problem], source: str, con
 
 def fitted_problems(problems: Sequence[Problem], fates: Fates, policy: Policy, config: RunConfig) -> tuple[list[Problem], Fates]:
     """The problems whose prompts fit into the model's context, or were made to; the others are left out, or refused."""
+    check_sees(file_task(problems), policy, config)
     if not isinstance(policy, TextPolicy):
         return list(problems), fates
     fitter = Fitter(policy, config.overlong, config.max_new or file_task(problems).max_new)

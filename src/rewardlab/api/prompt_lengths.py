@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
+import torch
+
 from rewardlab.api.inputs import policy_of
+from rewardlab.api.pictures import check_sees
 from rewardlab.api.written_lengths import fit_written
 from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
 from rewardlab.engine.distributed import is_rank_zero
@@ -15,7 +18,8 @@ from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import find
 from rewardlab.models.load import Policy
-from rewardlab.models.planned import is_checkpoint
+from rewardlab.models.planned import is_checkpoint, planned
+from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.truncate import truncate_left
 from rewardlab.runs.config import RunConfig
@@ -47,6 +51,7 @@ def fit_prompts(
     env: what answers the replies, None: the recipe's. Of rows that hold what is learnt, such as judgements, `written` says how long
     these are with it.  written: False for a run of an older version, which did not look at these.
     """
+    check_sees(task, policy, config)
     # other policies read no text, and set no limit; an encoder cuts by itself
     if not isinstance(policy, TextPolicy) or policy.cuts:
         return task, {}
@@ -94,6 +99,9 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
     found = find(name, weights=False)
     if is_encoder(found.config):
         return EncoderPolicy.without_numbers(found.folder)
+    if found.config.get("model_type") in FAMILIES:
+        # how many tokens a picture has, the model's own configuration says
+        return planned(name, "cpu", torch.float32)
     folder = str(found.folder)
     reader = TextPolicy(AutoTokenizer.from_pretrained(folder, trust_remote_code=False))
     config_there = AutoConfig.from_pretrained(folder, trust_remote_code=False)

@@ -13,6 +13,7 @@ from rewardlab.core.policy import TokenCount
 from rewardlab.data.drops import Drop, Fates
 from rewardlab.data.files import Row
 from rewardlab.data.filters import Bounds
+from rewardlab.data.picture_rows import NO_COLUMN
 from rewardlab.data.values import MISSING, text_of, value_of
 from rewardlab.errors import RewardlabError
 from rewardlab.registry.formula import reward_from
@@ -39,7 +40,8 @@ def own_answers(
     """
     part = reward_from(reward)
     require(part)
-    limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None)
+    # a reply is judged here by its text
+    limits, columns = Bounds.read(bounds), Columns(prompt_column, answer_column, None, None, NO_COLUMN)
     run = Run(NoModel(), verify=registry.verifier(verifier))
     reply = answer_column if reply_column is None else reply_column
 

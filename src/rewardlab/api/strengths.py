@@ -11,6 +11,8 @@ import numpy as np
 from rewardlab.core import Message, Problem
 from rewardlab.data.drops import Drop, Fates, leaving, staying
 from rewardlab.data.files import Row
+from rewardlab.data.picture_rows import folder_of
+from rewardlab.data.pictures import refuse_pictures
 from rewardlab.data.strength import SIDES, Fate, Strength, by_strength, flipped, shares, strengths
 from rewardlab.data.tables import Places, Table
 from rewardlab.data.whole_pairs import Told
@@ -72,11 +74,13 @@ def loader_of(model: str | Scorer, device: str, dtype: str) -> Callable[[], Scor
 
 def pair_problems(table: Table, prompt_column: str) -> tuple[list[Problem], Fates]:
     """The pairs of the rows, read as for training, and for each row why it is none."""
-    columns = Columns(prompt_column, "answer", None, None)
+    columns = Columns(prompt_column, "answer", None, None, folder=folder_of(table.source))
     found = list(problems_of(zip(table.places, table.rows, strict=True), columns, told := Told()))
     told.tell()
     fates = [Drop("no problem", str(of)) if isinstance(of, RewardlabError) else _no_pair(of) for of in found]
     problems = [of for of, drop in zip(found, fates, strict=True) if drop is None and isinstance(of, Problem)]
+    for problem in problems:
+        refuse_pictures(problem.prompt, "a reward model")
     if not problems:
         why = next((f"{place}: {drop.why}" for place, drop in zip(table.places, fates, strict=True) if drop), table.why_empty)
         raise RewardlabError(f"{table.source} holds no pair: {why}")

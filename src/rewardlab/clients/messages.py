@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -13,6 +13,8 @@ from rewardlab.clients.retries import Trouble, checked
 
 AROUND = 64
 """Tokens that a chat template may add to a prompt, and to each of its messages."""
+MARK = "<image>"
+"""Stands in the text of a message where a picture does."""
 IMAGE = 16_384
 """Tokens that a picture may come to: the most of Qwen2-VL, and more than other models make of one."""
 
@@ -37,7 +39,8 @@ class Request:
     messages: (role, text) pairs.  likely: how many of the likeliest tokens are wanted at each position, with log-probs, where the
     server gives them.  sample: which of several replies to the same request this is.  prefill: the last message is of the
     assistant, and is to be continued.  marks: the texts of which the reply shall be one, where the server is told so.
-    images: addresses (`data:`) of what is shown before the text of the last message.
+    images: of each message the addresses (`data:`) of what it shows: at its marks <image> where it has as many, else before its
+    text; empty where no message shows anything.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -51,12 +54,13 @@ class Request:
     sample: int = 0
     prefill: bool = False
     marks: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()
+    images: tuple[tuple[str, ...], ...] = ()
 
     @property
     def most_read(self) -> int:
         """The most tokens that the prompt can have: a token of text is at least a byte."""
-        return AROUND + IMAGE * len(self.images) + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
+        shown = IMAGE * sum(map(len, self.images))
+        return AROUND + shown + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
 
     def body(self, model: str, limit: str = "max_tokens", marks: str = "", neutral: bool = False) -> dict[str, Any]:
         """The request as JSON. What is as servers have it anyway is left out, since some refuse what they do not know.
@@ -77,11 +81,21 @@ class Request:
         return body | (NEUTRAL if neutral else {}) | settings | told
 
     def _messages(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in self.messages]
-        if self.images:
-            shown = [{"type": "image_url", "image_url": {"url": address}} for address in self.images]
-            found[-1]["content"] = [*shown, {"type": "text", "text": found[-1]["content"]}]
-        return found
+        each = self.images or [()] * len(self.messages)
+        return [
+            {"role": role, "content": parts_of(text, shown) if shown else text}
+            for (role, text), shown in zip(self.messages, each, strict=True)
+        ]
+
+
+def parts_of(text: str, addresses: Sequence[str]) -> list[dict[str, Any]]:
+    """A text with pictures as the parts of a content: each at a mark <image>, where there are as many, else all before it."""
+    shown = [{"type": "image_url", "image_url": {"url": address}} for address in addresses]
+    said = text.split(MARK)
+    if len(said) != len(shown) + 1:
+        return [*shown, {"type": "text", "text": text}]
+    between = [[{"type": "text", "text": part}] if part else [] for part in said]
+    return [*between[0], *(part for picture, after in zip(shown, between[1:], strict=True) for part in (picture, *after))]
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,7 @@ class Problem:
     @cached_property
     def key(self) -> str:
         """A hash of the prompt that is the same in every process and run: the key for anything remembered per problem."""
-        # control characters as separators, so that two prompts cannot run together into the same text
-        # not hash(): Python salts it anew in every process
+        # control characters as separators, so that no two prompts run together; not hash(), which Python salts in every process
         digest = hashlib.blake2b("\x1f".join(f"{m.role}\x1e{m.text}" for m in self.prompt).encode(), digest_size=12)
         for array in (x for m in self.prompt for x in (*m.images, m.data) if x is not None):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -84,7 +83,8 @@ class Problem:
     def reworded(self, text: str) -> Problem:
         """The problem with another text as its last user message; a system message, and what was said before, stay."""
         last = max((i for i, m in enumerate(self.prompt) if m.role == "user"), default=len(self.prompt))
-        return replace(self, prompt=(*self.prompt[:last], Message("user", text), *self.prompt[last + 1 :]))
+        said = Message("user", text, *(m.images for m in self.prompt[last : last + 1]))
+        return replace(self, prompt=(*self.prompt[:last], said, *self.prompt[last + 1 :]))
 
     def told(self, system: str) -> Problem:
         """The problem with this system message, after what its own says, if it has one."""

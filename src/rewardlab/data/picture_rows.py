@@ -19,7 +19,7 @@ from rewardlab.errors import RewardlabError
 
 from .conversations import MARK, WHAT, decoded, first_of, is_picture
 from .in_memory import GivenRows
-from .pictures import pictures_in
+from .pictures import digest_of, pictures_in
 from .values import is_missing, list_of, value_of
 
 COLUMNS = ("image", "images")
@@ -41,6 +41,8 @@ def pictures_of(row: Mapping[str, Any], prompt: str, named: str | None, folder: 
 
     Raises RewardlabError, with the place, for one that is missing or broken.
     """
+    if named == NO_COLUMN:
+        return ()
     cells = [name for name in columns_of(named) if not _is_empty(value_of(row, name))]
     parts = _in_messages(row, prompt, place)
     own = [value for value in parts if value is not None]
@@ -82,8 +84,8 @@ def placed(texts: Sequence[str], roles: Sequence[str], n: int, place: str) -> li
         return marks
     if sum(marks):
         raise RewardlabError(
-            f"{place}: the prompt has {sum(marks)} marks {MARK}, and the row {_n(n)}: write a mark for each picture, or none, which "
-            "puts them before the text"
+            f"{place}: the prompt has {sum(marks)} marks {MARK}, and the row {_n(n)}: write a mark for each picture, or none, "
+            "which puts them before the text"
         )
     last = max((i for i, role in enumerate(roles) if role == "user"), default=len(texts) - 1)
     return [n if i == last else 0 for i in range(len(texts))]
@@ -107,7 +109,8 @@ def _read(value: Any, name: str, folder: Path, place: str) -> tuple[Any, ...]:
     try:
         return pictures_in(value, folder)
     except ValueError as e:
-        raise RewardlabError(f"{place}, column {name}: {e}; {NAME} names another column of pictures, or {NO_COLUMN}") from None
+        where = " (--image-folder names the folder from which paths go)" if str(e).startswith("there is no picture") else ""
+        raise RewardlabError(f"{place}, column {name}: {e}{where}; {NAME} names another column of pictures, or {NO_COLUMN}") from None
 
 
 def _in_messages(row: Mapping[str, Any], prompt: str, place: str) -> list[Any]:
@@ -141,3 +144,19 @@ def folder_of(source: Any, named: str | None = None) -> Path:
         return Path(named).expanduser()
     path = Path() if isinstance(source, GivenRows) else Path(source).expanduser()
     return path if path.is_dir() else path.parent if path.is_file() else Path()
+
+
+def shown_by(row: Mapping[str, Any], prompt: str, folder: Path) -> tuple[str, ...]:
+    """What tells the pictures of a row from those of others, for rows whose texts are compared; empty where it shows none.
+
+    A cell that is no picture after all counts as it is written.
+    """
+    try:
+        return tuple(map(digest_of, pictures_of(row, prompt, None, folder, "")))
+    except RewardlabError:
+        return tuple(repr(value_of(row, name)) for name in COLUMNS)
+
+
+def named(shown: Sequence[str]) -> str:
+    """Pictures in words, after the text that they stand with: equal words below other pictures are another question."""
+    return f"\n[{_n(len(shown))}: {' '.join(digest[:12] for digest in shown)}]" if shown else ""

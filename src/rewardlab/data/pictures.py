@@ -192,6 +192,18 @@ def address_of(picture: Any) -> str:
     return f"data:{media};base64,{base64.b64encode(data).decode()}"
 
 
+def refuse_pictures(messages: Sequence[Any], who: str) -> None:
+    """Raise RewardlabError for messages that show pictures, to a model that reads their text alone."""
+    if any(m.images for m in messages):
+        raise RewardlabError(f"{who} reads text alone, and a prompt shows pictures, which its score would say nothing of")
+
+
+def addresses(messages: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
+    """The addresses of what each message shows, as requests to served models hold them; empty where none shows anything."""
+    shown = tuple(tuple(map(address_of, m.images)) for m in messages)
+    return shown if any(shown) else ()
+
+
 def _pillow() -> tuple[Any, Any]:
     try:
         from PIL import Image, ImageOps

@@ -19,6 +19,7 @@ from .drops import Drop, Fates, first, leaving, staying
 from .files import Row
 from .mixing import Source, mixture
 from .pair_rows import paired
+from .picture_rows import folder_of, shown_by
 from .tables import Places, Table
 from .values import number_of, text_of, value_of
 
@@ -86,17 +87,29 @@ def dedupe_file(
     texts, answers = _texts(table, column), _texts(table, named)
     ends = duplicates.shared_ends(texts)
     texts = duplicates.without_ends(texts, *ends)
-    fate = first(
-        duplicates.contaminated(texts, [of for test in tests for of in _own(test, column, ends)], overlap),
-        duplicates.same_answers(answers, _placed(tests, named)),
-    )
-    # what is taken out for the test's sake is no reason to take out another
-    own = [i for i, drop in enumerate(fate) if drop is None]
-    texts, answers, at = ([of[i] for i in own] for of in (texts, answers, table.places))
-    for i, drop in zip(own, duplicates.duplicates(texts, similarity, ngram, at, answers), strict=True):
-        fate[i] = drop
+    tested, answered = [of for test in tests for of in _own(test, column, ends)], _placed(tests, named)
+    of_tests = dict(_alike([shown for test in tests for shown in _shown(test, column)]))
+    fate: Fates = [None] * len(texts)
+    # rows that show other pictures ask for other things, whatever their words
+    for shown, rows in _alike(_shown(table, column)):
+        known, solved = ([each[i] for i in of_tests.get(shown, ())] for each in (tested, answered))
+        said, told, at = ([of[i] for i in rows] for of in (texts, answers, table.places))
+        found = first(duplicates.contaminated(said, known, overlap), duplicates.same_answers(told, solved))
+        for i, drop in zip(rows, _once(found, said, told, at, similarity, ngram), strict=True):
+            fate[i] = drop
     ignored = {"not_compared": " ... ".join(" ".join(end.split()) for end in ends if end)} if any(ends) else {}
     return places.finish([table], _left_out(table, fate), staying(table.rows, fate), **ignored)
+
+
+def _once(
+    fate: Fates, texts: Sequence[str], answers: Sequence[str], places: Sequence[str], similarity: float, ngram: int
+) -> Fates:
+    """The fates of texts, of which those that stay are to stay once: what is taken out for the test's sake is no reason to take out
+    another."""
+    own = [i for i, drop in enumerate(fate) if drop is None]
+    said, told, at = ([of[i] for i in own] for of in (texts, answers, places))
+    found = dict(zip(own, duplicates.duplicates(said, similarity, ngram, at, told), strict=True))
+    return [found.get(i, drop) for i, drop in enumerate(fate)]
 
 
 def pairs_file(
@@ -224,6 +237,20 @@ def _left_out(table: Table, fates: Fates) -> list[tuple[str, Row, Drop]]:
 
 def _texts(table: Table, column: str) -> list[str]:
     return [_asked(value_of(row, column)) for row in table.rows]
+
+
+def _shown(table: Table, column: str) -> list[tuple[str, ...]]:
+    """What tells the pictures of each row from those of others."""
+    folder = folder_of(table.source)
+    return [shown_by(row, column, folder) for row in table.rows]
+
+
+def _alike(shown: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], list[int]]]:
+    """The places of the rows that show the same pictures, or none."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for i, of in enumerate(shown):
+        found.setdefault(of, []).append(i)
+    return list(found.items())
 
 
 def _asked(value: Any) -> str:

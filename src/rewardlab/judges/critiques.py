@@ -5,10 +5,14 @@ After Xie et al. 2025, arXiv:2502.03492; HKUNLP/critic-rl ctrl/gen/prompt.py at 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
+from rewardlab.clients.messages import MARK
 from rewardlab.core import Message, Problem, Score
-from rewardlab.judges.forms import asking, conversation
+from rewardlab.judges.forms import asking, conversation, shown_in
 from rewardlab.text.answers import after_thinking
 from rewardlab.text.filled import filled
 
@@ -61,7 +65,18 @@ def criticised(problem: Problem, draft: str, ask: str = ASK, **further: str) -> 
 
 def original(asked: Problem) -> Problem:
     """The problem of which a critic read a draft."""
-    return replace(asked, prompt=tuple(Message(role, text) for role, text in asked.meta[TURNS]))
+    turns = [Message(role, text) for role, text in asked.meta[TURNS]]
+    return replace(asked, prompt=_showing(turns, shown_in(asked)))
+
+
+def _showing(turns: Sequence[Message], shown: Sequence[Any]) -> tuple[Message, ...]:
+    """The messages with the pictures that the critic was shown, each as many as it has marks; without any the last of the user."""
+    marks = [m.text.count(MARK) for m in turns]
+    if sum(marks) != len(shown):
+        last = max((i for i, m in enumerate(turns) if m.role == "user"), default=0)
+        marks = [len(shown) if i == last else 0 for i in range(len(turns))]
+    rest = iter(shown)
+    return tuple(replace(m, images=tuple(islice(rest, n))) for m, n in zip(turns, marks, strict=True))
 
 
 def to_revise(asked: Problem, critique: str, revise: str = REVISE) -> Problem:

@@ -78,7 +78,7 @@ class Form:
     def asked(self, problem: Problem, replies: Sequence[str]) -> Problem:
         """The problem of judging these replies to a problem."""
         question = conversation(problem)
-        user = Message("user", self.prompt(question, problem.answer, replies, problem.meta))
+        user = Message("user", self.prompt(question, problem.answer, replies, problem.meta), images=shown_in(problem))
         system = self._filled(self.system, question, problem.answer, replies, problem.meta)
         return replace(problem, prompt=(*((Message("system", system),) if system else ()), user))
 
@@ -126,12 +126,18 @@ def conversation(problem: Problem) -> str:
     return problem.question if len(said) < 2 else "\n\n".join(f"{m.role.capitalize()}: {m.text}" for m in said)
 
 
+def shown_in(problem: Problem) -> tuple[Any, ...]:
+    """The pictures of a problem, which whoever judges a reply to it is to see."""
+    return tuple(image for m in problem.prompt if m.role != "system" for image in m.images)
+
+
 def asking(problem: Problem, text: str, **places: str) -> Problem:
     """A question about a problem, to a model that judges or writes what is judged by; in the text {prompt} is the conversation.
 
     The problem's system message was for whoever replied, and is not the judge's.
     """
-    return replace(problem, prompt=(Message("user", filled(text, **{"prompt": conversation(problem), **places})),))
+    said = filled(text, **{"prompt": conversation(problem), **places})
+    return replace(problem, prompt=(Message("user", said, images=shown_in(problem)),))
 
 
 def _told(value: Any) -> str:

@@ -37,6 +37,8 @@ class RecordedPolicy:
     step = 0
     device = torch.device("cpu")
     context = 1 << 40
+    sees = True
+    """Whoever wrote the replies has seen what the prompts show."""
 
     def __init__(self) -> None:
         self.token_count = TokenCount()

@@ -14,6 +14,7 @@ from rewardlab.clients.client import Call, Client, client_of
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.clients.retries import Trouble, checked
 from rewardlab.core import Message, Sampling, TokenCount, Trajectory, Turn
+from rewardlab.data.pictures import addresses
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.chat import in_words, rendered
 from rewardlab.policies.replies import seeds_of
@@ -53,6 +54,7 @@ class ServedPolicy:
     """
 
     name = "policy"
+    sees = True
     step = 0
     device = torch.device("cpu")
     beside = False
@@ -125,8 +127,6 @@ class ServedPolicy:
     # ---- the calls of a policy ---------------------------------------------------------------------------------------
 
     def read(self, trajectories: Sequence[Trajectory], messages: Sequence[Sequence[Message]]) -> list[Trajectory]:
-        if any(m.images for new in messages for m in new):
-            raise RewardlabError("a served model is sent text only, and the prompt holds images; use a vision-language model here")
         # a server may take tools, too, but then it reads the calls from replies, which are to be read here
         said = [tuple(in_words(new)) for new in messages]
         return [
@@ -169,7 +169,8 @@ class ServedPolicy:
                 "a served model begins a new reply, and this rollout continues one: use one of whole replies (independent), or "
                 "write openai:URL#NAME,prefill=true if the server continues a last message of the assistant, as vLLM does"
             )
-        return Request(messages, sampling.max_new, sampling.temperature, sampling.top_p, sampling.top_k, seed, prefill=prefill)
+        drawn = sampling.max_new, sampling.temperature, sampling.top_p, sampling.top_k, seed
+        return Request(messages, *drawn, prefill=prefill, images=addresses(_said(trajectory)))
 
     def _replies(self, requests: list[Request], stop: tuple[str, ...]) -> list[Reply]:
         if not stop or not self._tells:
@@ -206,6 +207,8 @@ class ServedPolicy:
 
         Raises RewardlabError without `tokenizer=`, and where the server does not score prompts.
         """
+        if any(m.images for t in trajectories for m in _said(t)):
+            raise NotServed("the log-probs of a served model are those of text, and these prompts show pictures")
         if self._characters:
             raise NotServed("the log-probs of a served model need its tokenizer: openai:URL#NAME,tokenizer=FOLDER or ORG/NAME")
         calls = [self._echo(t.ids) for t in trajectories]
@@ -235,16 +238,20 @@ class ServedPolicy:
 
 def messages_of(trajectory: Trajectory) -> tuple[tuple[str, str], ...]:
     """A trajectory as (role, text) pairs; replies in a row are one."""
-    said: list[tuple[str, str]] = []
+    return tuple((m.role, m.text) for m in _said(trajectory))
+
+
+def _said(trajectory: Trajectory) -> list[Message]:
+    said: list[Message] = []
     for i, turn in enumerate(trajectory.turns):
         if turn.author is not None:
-            before = said.pop()[1] if said and said[-1][0] == "assistant" else ""
-            said.append(("assistant", before + turn.text))
+            before = said.pop().text if said and said[-1].role == "assistant" else ""
+            said.append(Message("assistant", before + turn.text))
         else:
             # text that another policy read: its first turn is the prompt
             prompt = trajectory.problem.prompt if i == 0 else (Message("user", turn.text),)
-            said += [(m.role, m.text) for m in (turn.messages if isinstance(turn, ReadTurn) else prompt)]
-    return tuple(said)
+            said += turn.messages if isinstance(turn, ReadTurn) else prompt
+    return said
 
 
 def cut(text: str, sampling: Sampling) -> tuple[str, str | None]:

@@ -24,6 +24,8 @@ class ServedIds(ServedPolicy):
     token, and is continued exactly where it ended. So searches that are guided by the policy's own probabilities work.
     """
 
+    sees = False
+
     def __init__(self, client: Client):
         super().__init__(client)
         self.ends = frozenset(end_ids(self.tokenizer))
@@ -68,6 +70,8 @@ class ServedIds(ServedPolicy):
         return next((n for n in lines if sampling.stop_when(self.decode(ids[:n]))), None)
 
     def _read_ids(self, trajectory: Trajectory, messages: Sequence[Message]) -> np.ndarray:
+        if any(m.images for m in messages):
+            raise NotServed("a prompt that shows pictures cannot be sent as ids: write openai:URL#NAME without ids=true")
         if not trajectory.turns:
             return self._prompt_ids(messages)
         ids = trajectory.turns[-1].ids

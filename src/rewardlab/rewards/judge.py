@@ -11,6 +11,7 @@ from rewardlab.clients.client import client_of
 from rewardlab.clients.endpoint import endpoint_of, is_served
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Group, Problem, Run, Sampling, Score, Scores, Trajectory, seed_of
+from rewardlab.data.pictures import addresses
 from rewardlab.errors import RewardlabError
 from rewardlab.judges.forms import Form, Kind, Reading
 from rewardlab.judges.marks import LIKELY
@@ -186,14 +187,17 @@ def judgements_by(
     # the same reply is judged alike whenever it is judged, and a question that is asked again is judged afresh
     seen: Counter[str] = Counter()
     seeds: list[int | None] = []
+    requests: list[Request] = []
     for problem in asked:
-        again = [seen[problem.question]] if seen[problem.question] else []
-        seeds.append(seed_of("judge", run.seed, problem.question, *again) % 2**31 if temperature > 0 else None)
-        seen[problem.question] += 1
-    return client.chat([
-        Request(tuple((m.role, m.text) for m in problem.prompt), max_new, temperature, seed=seed, likely=likely, marks=marks)
-        for problem, seed in zip(asked, seeds, strict=True)
-    ])  # fmt: skip
+        shown = addresses(problem.prompt)
+        # the same words below other pictures are another question
+        said = problem.key if shown else problem.question
+        again = [seen[said]] if seen[said] else []
+        seeds.append(seed_of("judge", run.seed, said, *again) % 2**31 if temperature > 0 else None)
+        seen[said] += 1
+        pairs = tuple((m.role, m.text) for m in problem.prompt)
+        requests.append(Request(pairs, max_new, temperature, seed=seeds[-1], likely=likely, marks=marks, images=shown))
+    return client.chat(requests)
 
 
 def _by_model(run: Run, model: str, asked: list[Problem], max_new: int, temperature: float) -> list[Reply | Failure]:

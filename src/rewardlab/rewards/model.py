@@ -12,6 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from rewardlab.core import Group, Message, Problem, Run, Sampling, Score, Scores, Term, Trajectory, Turn
+from rewardlab.data.pictures import refuse_pictures
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.process import PREFIX as OF_STEPS
 from rewardlab.rewards.process import scorer_of
@@ -132,6 +133,7 @@ def _plain(scorer: Any) -> Any:
 
 def conversation(t: Trajectory) -> tuple[list[Message], str]:
     """What was said before the last reply, and that reply."""
+    refuse_pictures(t.problem.prompt, "a reward model")
     messages = list(t.problem.prompt)
     # the first turn is the prompt as the policy reads it, with the message by which an environment opens the episode
     asked, read = "\n".join(m.text for m in messages), t.turns[0].text if t.turns else ""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from rewardlab.core import Group, Problem, Run, Score, Scores, Term, Trajectory
+from rewardlab.data.pictures import refuse_pictures
 from rewardlab.data.solutions import asked
 from rewardlab.errors import RewardlabError
 from rewardlab.rewards.reward import reward
@@ -137,6 +138,7 @@ def _judged(groups: list[Group], texts: list[list[list[str]]], scorer: Any) -> l
 
 def asked_of(problem: Problem) -> str:
     """The whole prompt of a problem as the text that scorers of steps learn from: its system message and all its turns."""
+    refuse_pictures(problem.prompt, "a scorer of steps")
     return asked([(message.role, message.text) for message in problem.prompt])
 
 

@@ -12,6 +12,7 @@ from rewardlab.clients.client import client_of
 from rewardlab.clients.endpoint import endpoint_of, is_served
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Message, Run, Sampling, Trajectory, ask
+from rewardlab.data.pictures import addresses
 from rewardlab.errors import RewardlabError
 
 Expert = dict[str, Any]
@@ -29,7 +30,9 @@ def replies_by(
     if not prompts:
         return []
     if is_served(model):
-        return client_of(model).chat([Request(tuple((m.role, m.text) for m in p), max_new, temperature) for p in prompts])
+        return client_of(model).chat([
+            Request(tuple((m.role, m.text) for m in p), max_new, temperature, images=addresses(p)) for p in prompts
+        ])  # fmt: skip
     asked: Any = run.model(model)
     read = asked.read([Trajectory(ask(p[-1].text)) for p in prompts], [tuple(p) for p in prompts])
     fits = [i for i, t in enumerate(read) if len(t) + max_new <= asked.context]

@@ -32,8 +32,8 @@ def check_replies(pictures: Sequence[Any], replies: Iterable[Any], place: str) -
     said = [text for of in replies if isinstance(of, list) for text in of[1::2]]
     if pictures and any(MARK in text for text in said):
         raise RewardlabError(
-            f"{place}: a picture is shown after the first reply, and pictures are read in prompts alone: give the conversation up to "
-            "its last question as the prompt, and the reply to it in a column of its own"
+            f"{place}: a picture is shown after the first reply, and pictures are read in prompts alone: give the conversation up "
+            "to its last question as the prompt, and the reply to it in a column of its own"
         )
 
 

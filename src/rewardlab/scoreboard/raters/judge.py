@@ -27,7 +27,7 @@ from rewardlab.clients.client import client_of
 from rewardlab.clients.endpoint import is_served
 from rewardlab.clients.messages import Failure, Reply, Request
 from rewardlab.core import Message, Problem, Sampling, Trajectory, Turn
-from rewardlab.data.pictures import address_of
+from rewardlab.data.pictures import addresses
 from rewardlab.errors import RewardlabError, Unusable, unknown
 from rewardlab.judges.forms import Form, own_form
 from rewardlab.judges.marks import FAILED, LIKELY, Marks
@@ -192,7 +192,7 @@ class Judge(Rater):
         requests = [
             Request(
                 tuple((m.role, m.text) for m in said), self.max_new, self.temperature, likely=likely, marks=marks, sample=k // each,
-                images=tuple(map(address_of, said[-1].images)),
+                images=addresses(said),
             )
             for k, said in enumerate(prompts)
         ]  # fmt: skip
