@@ -64,8 +64,8 @@ MAY_IMPORT = {
     "worlds": EVERYWHERE
     | SERVICES
     | {"rewards", "verifiers.contract", "tasks", "envs", "worlds", "rollouts", "evals", "models.samples"},
-    # which file a corpus is, whose hash is kept
-    "runs": EVERYWHERE | {"data.corpus", "runs"},
+    # which file a corpus is, whose hash is kept, and which pictures a prompt showed
+    "runs": EVERYWHERE | {"data.corpus", "data.pictures", "runs"},
     "report": EVERYWHERE | {"runs", "report"},
     # it logs how many different answers are right
     "engine": EVERYWHERE | TRAINING | {"text.answers"},

@@ -11,7 +11,9 @@ import numpy as np
 from rewardlab.core import Message, Problem, Task
 from rewardlab.data.pictures import png
 
-SIZE = 12
+SIZE, OF_TEMPLATES = 12, 36
+"""Height and width of the pictures here, and of those in the rows of methods."""
+WORDS = "how many red dots are there ? ! yes no what is it where the cup two chairs blue square squares"
 
 
 def pixels(seed: int, size: tuple[int, int] = (SIZE, SIZE)) -> np.ndarray:
@@ -30,10 +32,10 @@ def lines(path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def looker(folder: Path, words: str = "how many red dots are there ? ! yes no what is it where the cup two chairs") -> str:
-    """The folder of a tiny Llava with random weights, which reads pictures of SIZE x SIZE and these words."""
+def looker(folder: Path, words: str = WORDS, size: int = SIZE) -> str:
+    """The folder of a tiny Llava with random weights, which reads pictures of size x size and these words."""
     from rewardlab.models.vision import untrained
 
-    asked = [Problem((Message("user", words, images=(pixels(0),)),), "1")] * 300
+    asked = [Problem((Message("user", words, images=(pixels(0, (size, size)),)),), "1")] * 300
     untrained(Task("looks", asked, (), "exact_match")).save(folder)
     return str(folder)

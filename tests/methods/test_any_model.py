@@ -13,6 +13,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import tokenizer
 from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
+from tests.helpers.seen import looker, saved
 from tests.helpers.tiers import one_in
 
 SEARCHERS = (
@@ -108,7 +109,7 @@ def test_the_generator_and_the_verifier_of_tango_are_the_users_model(model, tmp_
             "ipl takes no rows of text: a world of forces, not of text: train it on --task pointmass",
         ),
         ("thinkprm", {}, r"thinkprm needs a column that the data lacks:\s+verdicts: a label for each step"),
-        ("vlm_r1", {}, r"vlm_r1 needs a column that the data lacks:\s+boxes: .*\[left, top, right, bottom\]"),
+        ("vlm_r1", {}, r"vlm_r1 needs 2 columns that the data lacks:\s+images: .*\n\s+boxes: .*\[left, top, right, bottom\]"),
     ],
 )
 def test_rows_without_what_a_method_reads_are_refused_in_words(method, columns, match, model, tmp_path):
@@ -118,9 +119,14 @@ def test_rows_without_what_a_method_reads_are_refused_in_words(method, columns, 
 
 
 def test_one_gold_box_is_referred_to_and_several_are_detected(model, tmp_path):
-    boxes = [[0, 0, 4, 4]], [[0, 0, 4, 4], [5, 5, 9, 9]]
-    rows = [{"prompt": f"Where is it? {i}", "answer": "none", "boxes": boxes[i % 2]} for i in range(6)]
-    assert finished(one_step("vlm_r1", model, rows, tmp_path))
+    boxes, names = ([[0, 0, 4, 4]], [[0, 0, 4, 4], [5, 5, 9, 9]]), saved(tmp_path, 6)
+    rows = [{"prompt": "where is it ?", "answer": "none", "boxes": boxes[i % 2], "image": name} for i, name in enumerate(names)]
+    with pytest.raises(RewardlabError, match="line 1: the prompt shows a picture, and the model reads text alone"):
+        one_step("vlm_r1", model, rows, tmp_path)
+    blind = [{k: v for k, v in row.items() if k != "image"} | {"prompt": f"{i} ?"} for i, row in enumerate(rows)]
+    with pytest.raises(RewardlabError, match=r"vlm_r1 needs a column that the data lacks:\s+images: the picture"):
+        one_step("vlm_r1", model, blind, tmp_path)
+    assert finished(one_step("vlm_r1", looker(tmp_path / "model"), rows, tmp_path))
 
 
 @pytest.mark.parametrize("method", ["dr_kernel_trloo"])

@@ -18,6 +18,7 @@ from rewardlab.models.embedded import tokenizer
 from rewardlab.settings.hyperparameters import hyperparameters
 from tests.helpers.checkpoints import checkpoint
 from tests.helpers.chromium import BROWSER, MISSING
+from tests.helpers.seen import OF_TEMPLATES, looker
 from tests.helpers.shrunk import shrunk
 from tests.helpers.steps import BY_ROAD, ROAD, STATED
 from tests.helpers.tiers import only
@@ -55,6 +56,8 @@ def small(name: str) -> dict:
 @pytest.mark.parametrize("name", only(BY_ROAD, ROAD))
 def test_a_method_runs_on_its_template_rows_with_any_model(name, model, tmp_path):
     data = STATED[name]
+    # what shows pictures needs a model that sees
+    model = looker(tmp_path / "model", size=OF_TEMPLATES) if "images" in data.required else model
     rows = tmp_path / "rows.jsonl"
     rows.write_text(data.jsonl())
     verifier = {"verifier": data.verified_by} if data.verified_by else {}

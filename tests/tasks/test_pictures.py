@@ -62,7 +62,7 @@ OTHER = {"prompt": "and this ?", "image": "0.png", "answer": "other"}
         ({"prompt": shown({"image": "file://1.png"}, {"text": "what is it ?"})}, "<image>what is it ?"),
         ({"prompt": shown({"type": "image_url", "image_url": {"url": ADDRESS}}, ASKED)}, "<image>what is it ?"),
         ({"prompt": shown({"type": "input_image", "image_url": ADDRESS}, ASKED)}, "<image>what is it ?"),
-        ({"prompt": shown({"type": "image", "source": {"type": "base64", "data": base64_of(pixels(1))}}, ASKED)}, "<image>what is it ?"),
+        ({"prompt": shown({"type": "image", "source": {"data": base64_of(pixels(1))}}, ASKED)}, "<image>what is it ?"),
         # other libraries' names for the prompt
         ({"messages": shown({"type": "image"}, ASKED), "images": ["1.png"]}, "<image>what is it ?"),
         ({"conversations": [{"from": "human", "value": "<image>what is it ?"}], "image": "1.png"}, "<image>what is it ?"),
@@ -191,13 +191,13 @@ def test_a_mark_without_any_picture_stays_text(folder):
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ({"image": "4.png"}, r"line 2, column image: there is no picture .*4\.png; --image-column"),
+        ({"image": "4.png"}, r"line 2, column image: there is no picture .*4\.png \(--image-folder .*; --image-column"),
         ({"image": "broken.png"}, r"line 2, column image: .*broken\.png can be read as no picture"),
         ({"image": "https://x/y.png"}, "line 2, column image: .*is an address: save it to a file"),
-        ({"prompt": "<image> <image> ?", "image": "1.png"}, "line 2: the prompt has 2 marks <image>, and the row 1 picture: write a mark"),
+        ({"prompt": "<image> <image> ?", "image": "1.png"}, "line 2: .* has 2 marks <image>, and the row 1 picture: write a mark"),
         ({"prompt": "<image> ?", "images": ["1.png", "2.png"]}, "line 2: the prompt has 1 marks <image>, and the row 2 pictures"),
         ({"prompt": shown({"type": "image"}, ASKED)}, "line 2: the messages have a place for 1 picture, and there is no column"),
-        ({"prompt": shown({"type": "image"}, ASKED), "images": ["1.png", "2.png"]}, "line 2: .*place for 1 picture, and the column .* 2"),
+        ({"prompt": shown({"type": "image"}, ASKED), "images": ["1.png", "2.png"]}, "line 2: .*for 1 picture, and the column .* 2"),
         ({"prompt": shown(NAMED, ASKED), "image": "2.png"}, "line 2: the messages hold 1 pictures, and the column image 1 others"),
         ({"image": "1.png", "images": ["2.png"]}, "line 2: the columns image and images hold different pictures"),
         ({"prompt": shown({"type": "video", "video": "a.mp4"}, ASKED)}, "line 2: .*has no text"),
@@ -232,10 +232,8 @@ def test_pictures_of_another_column_and_folder(folder, tmp_path_factory):
 
 def test_pairs_and_replies_to_pictures(folder):
     sides = {"chosen": "a cup", "rejected": "a dog"}
-    whole = [
-        {side: [*shown({"type": "image", "image": f"{k}.png"}, ASKED), {"role": "assistant", "content": text}] for side, text in sides.items()}
-        for k in range(2)
-    ]  # fmt: skip
+    said = {side: {"role": "assistant", "content": text} for side, text in sides.items()}
+    whole = [{s: [*shown({"type": "image", "image": f"{k}.png"}, ASKED), said[s]] for s in sides} for k in range(2)]
     column = [
         {"images": [f"{k}.png"], **{s: [*shown({"type": "image"}, ASKED), *row[s][1:]] for s in sides}}
         for k, row in enumerate(whole)

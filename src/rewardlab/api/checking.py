@@ -90,7 +90,7 @@ def check_columns(recipe: Recipe, task: Task) -> None:
     if data.refuses and not note_of(recipe).get("env"):
         raise RewardlabError(f"{recipe.name} takes no rows of text: {data.refuses}")
     problems = (*task.train.problems, *task.test)
-    rows = [(place_of(p), {"prompt": p.question, "answer": p.answer, **p.meta}) for p in problems]
+    rows = [(place_of(p), as_row(p)) for p in problems]
     missing = data.missing(rows, column_names(recipe))
     # whether an answer is needed, the parts of the recipe know: another reward may compare none
     unanswered = missing.pop("answer", None) is not None
@@ -137,7 +137,7 @@ def of_another_kind(recipe: Recipe, task: Task) -> bool:
     data = stated_data(recipe.name)
     if data is None or data.refuses or not isinstance(task.train, Listed):
         return False
-    rows = [{"prompt": p.question, "answer": p.answer, **p.meta} for p in task.test]
+    rows = [as_row(p) for p in task.test]
     known = [name for name in data.columns if name != "prompt" and any(row.get(name) is not None for row in rows)]
     return not known or bool(data.missing((("", row) for row in rows), column_names(recipe)))
 
@@ -249,6 +249,12 @@ def _is_said(value: Any) -> bool:
 def _source(task: Task) -> str:
     """What the task was named by."""
     return str((task.source or {}).get("name", task.name))
+
+
+def as_row(p: Problem) -> dict[str, Any]:
+    """A problem by the columns that methods name; its pictures, if it shows any, stand under `images`."""
+    shown = [image for m in p.prompt for image in m.images]
+    return {"prompt": p.question, "answer": p.answer, **p.meta, **({"images": shown} if shown else {})}
 
 
 def place_of(p: Problem) -> str:

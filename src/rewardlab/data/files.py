@@ -5,6 +5,7 @@ of a broken row has one number: its line in the file, as an editor shows it, or 
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import json
@@ -31,6 +32,10 @@ WRITTEN = (".jsonl", *TABLES)
 FORMS = f"JSON lines ({WRITTEN[0]}), {TABLES[0]} and {TABLES[1]}"
 STREAM = "-"
 """The name that stands for standard input or output."""
+MEDIA = {
+    b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp", b"BM": "image/bmp",
+}  # fmt: skip
+"""How files of pictures begin."""
 _BOM = b"\xef\xbb\xbf"
 PACKED = (".zip", ".zst", ".bz2", ".xz", ".7z", ".tar", ".tgz")
 """Suffixes of files that hold others, or are compressed otherwise than by gzip."""
@@ -83,12 +88,12 @@ def encoded(row: Row) -> str:
     """A row as a line of JSON."""
     # dates and the like, which tables hold, become text; a number that JSON does not know could not be read again
     row = finite(row)
-    line = json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) + "\n"
+    line = json.dumps(row, ensure_ascii=False, default=_as_text, allow_nan=False) + "\n"
     try:
         line.encode()
     except UnicodeEncodeError:
         # half of a surrogate pair, which UTF-8 cannot encode; escaped, it is kept
-        line = json.dumps(row, default=str) + "\n"
+        line = json.dumps(row, default=_as_text) + "\n"
     return line
 
 
@@ -260,7 +265,15 @@ def _text(value: Any) -> str | None:
     """A value in a cell of text: text as it is, anything else as JSON."""
     if isinstance(value, str) or (value := finite(value)) is None:
         return value
-    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    return json.dumps(value, ensure_ascii=False, default=_as_text, allow_nan=False)
+
+
+def _as_text(value: Any) -> str:
+    """A value that JSON does not know, as text: of bytes, such as those of a picture, an address that holds them (`data:`)."""
+    if not isinstance(value, bytes):
+        return str(value)
+    media = next((name for start, name in MEDIA.items() if value.startswith(start)), "application/octet-stream")
+    return f"data:{media};base64,{base64.b64encode(value).decode()}"
 
 
 def _column(values: list[Any]) -> Any:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.data.entries import halved
-from rewardlab.data.files import write
+from rewardlab.data.files import MEDIA, write
 from rewardlab.data.hub import holds_pictures, stored_rows
-from rewardlab.data.pictures import Picture, is_pixels, png
+from rewardlab.data.pictures import Picture, address_of, is_pixels, pictures_in, png
 from rewardlab.errors import RewardlabError
 from rewardlab.util.nulls import is_hole, unpadded
 
@@ -65,7 +65,8 @@ class GivenRows(str):
     def written(self, path: Path) -> Path:
         """The rows as a file of JSON lines, PATH.jsonl, or of several splits a folder PATH of such files; returns where they are.
 
-        Raises RewardlabError for rows that cannot be read, and for pictures and bytes, which no JSON holds.
+        Pictures are written as addresses that hold them (`data:`). Raises RewardlabError for rows that cannot be read, and for other
+        bytes, which no JSON holds.
         """
         splits = self.splits()
         for name, rows in splits.items():
@@ -79,20 +80,23 @@ class GivenRows(str):
 def _as_json(row: Mapping[str, Any] | RewardlabError, place: str) -> dict[str, Any]:
     if isinstance(row, RewardlabError):
         raise row
-    for column, value in row.items():
-        if kind := next((kind for kind in _kinds(value) if kind.__module__.partition(".")[0] == "PIL" or kind is bytes), None):
-            raise RewardlabError(
-                f"{place}: the column {column!r} holds {kind.__name__}, which cannot be kept as JSON lines: name a file of the rows"
-            )
-    return dict(row)
+    try:
+        return {column: _stored(value, column) for column, value in row.items()}
+    except ValueError as e:
+        raise RewardlabError(f"{place}: {e}") from None
 
 
-def _kinds(value: Any) -> Iterator[type]:
-    if isinstance(value, Mapping | list | tuple):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _kinds(inner)
-    else:
-        yield type(value)
+def _stored(value: Any, column: str) -> Any:
+    """A value as JSON holds it: pictures as addresses. Raises ValueError for bytes that are none."""
+    if isinstance(value, Mapping):
+        return {name: _stored(inner, column) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_stored(inner, column) for inner in value]
+    if isinstance(value, Picture) or type(value).__module__.partition(".")[0] == "PIL":
+        return address_of(pictures_in(value)[0])
+    if isinstance(value, bytes) and not value.startswith(tuple(MEDIA)):
+        raise ValueError(f"the column {column!r} holds bytes, which cannot be kept as JSON lines: name a file of the rows")
+    return value
 
 
 def _is_table(value: Any) -> bool:

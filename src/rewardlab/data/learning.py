@@ -15,8 +15,11 @@ from typing import Any
 
 from rewardlab.errors import RewardlabError
 
+from .conversations import text_in
 from .drops import Drop, Fates, leaving, staying
 from .files import read
+from .picture_rows import folder_of, shown_by
+from .pictures import named
 from .tables import Places, Table
 from .values import list_of, value_of
 
@@ -68,7 +71,8 @@ def learning_file(
     if not table.rows:
         # how long an epoch of no rows is, nothing says
         return places.finish([table], [], [], epochs=0)
-    asked = [_question(value_of(row, prompt_column)) for row in table.rows]
+    folder = folder_of(table.source)
+    asked = [_question(value_of(row, prompt_column)) + named(shown_by(row, prompt_column, folder)) for row in table.rows]
     epochs, curves = _by_visits(seen, asked, run) if steps_per_epoch is None else _by_steps(seen, steps_per_epoch, run)
     found = [curves.get(question, [None] * epochs) for question in asked]
     scores = lim_scores(found)
@@ -145,5 +149,5 @@ def _question(prompt: Any) -> str:
     messages = list_of(prompt)
     if messages is None:
         return str(prompt)
-    asked = [str(m.get("content", "")) for m in messages if isinstance(m, Mapping) and m.get("role") == "user"]
+    asked = [str(text_in(m)) for m in messages if isinstance(m, Mapping) and m.get("role") == "user"]
     return asked[-1] if asked else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError
@@ -12,6 +13,8 @@ from rewardlab.errors import RewardlabError
 from .drops import Drop, Fates
 from .files import Row
 from .pairing import Pair, pairs
+from .picture_rows import folder_of, shown_by
+from .pictures import named
 from .rated_rows import REPLIES, SCORES, objects
 from .tables import Table
 from .values import list_of, number_of, text_of, value_of
@@ -26,9 +29,10 @@ def paired(
     whole = any(objects(value_of(row, reply)) for row in table.rows) and score is None
     score = reply if whole else _column(table, score, SCORES, "scores")
     groups: dict[str, list[int]] = defaultdict(list)
+    folder = folder_of(table.source)
     for i, row in enumerate(table.rows):
         # lists make a group of their own; single replies go together by their prompt
-        groups[f"row {i}" if list_of(value_of(row, reply)) is not None else _key(row, prompt)].append(i)
+        groups[f"row {i}" if list_of(value_of(row, reply)) is not None else _key(row, prompt, folder)].append(i)
     rows: list[Row] = []
     fates: Fates = [None] * len(table.rows)
     for key, members in groups.items():
@@ -59,8 +63,9 @@ def _column(table: Table, given: str | None, known: Sequence[str], what: str) ->
     return found or known[0]
 
 
-def _key(row: Row, prompt: str) -> str:
-    return f"prompt {json.dumps(value_of(row, prompt), sort_keys=True, default=str)}"
+def _key(row: Row, prompt: str, folder: Path) -> str:
+    """What rows with the same prompt have in common: its text, and the pictures that it shows."""
+    return f"prompt {json.dumps(value_of(row, prompt), sort_keys=True, default=str)}{named(shown_by(row, prompt, folder))}"
 
 
 def _scored(rows: Sequence[tuple[int, Row]], reply: str, score: str) -> tuple[list[str], list[float | None], list[int]]:

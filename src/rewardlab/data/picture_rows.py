@@ -110,7 +110,8 @@ def _read(value: Any, name: str, folder: Path, place: str) -> tuple[Any, ...]:
         return pictures_in(value, folder)
     except ValueError as e:
         where = " (--image-folder names the folder from which paths go)" if str(e).startswith("there is no picture") else ""
-        raise RewardlabError(f"{place}, column {name}: {e}{where}; {NAME} names another column of pictures, or {NO_COLUMN}") from None
+        other = f"{NAME} names another column of pictures, or {NO_COLUMN}"
+        raise RewardlabError(f"{place}, column {name}: {e}{where}; {other}") from None
 
 
 def _in_messages(row: Mapping[str, Any], prompt: str, place: str) -> list[Any]:
@@ -155,8 +156,3 @@ def shown_by(row: Mapping[str, Any], prompt: str, folder: Path) -> tuple[str, ..
         return tuple(map(digest_of, pictures_of(row, prompt, None, folder, "")))
     except RewardlabError:
         return tuple(repr(value_of(row, name)) for name in COLUMNS)
-
-
-def named(shown: Sequence[str]) -> str:
-    """Pictures in words, after the text that they stand with: equal words below other pictures are another question."""
-    return f"\n[{_n(len(shown))}: {' '.join(digest[:12] for digest in shown)}]" if shown else ""

@@ -144,6 +144,12 @@ def digest_of(picture: Any) -> str:
     return hashlib.sha256(f"{array.shape} {array.dtype}".encode() + array.tobytes()).hexdigest()
 
 
+def named(shown: Sequence[str]) -> str:
+    """Pictures in words, by their hashes, after the text that they stand with: equal words below others are another question."""
+    several = f"{len(shown)} picture{'s' * (len(shown) != 1)}"
+    return f"\n[{several}: {' '.join(digest[:12] for digest in shown)}]" if shown else ""
+
+
 def fitted(picture: Any, size: int) -> np.ndarray:
     """(size, size, 3) bytes: the whole picture, scaled, between grey margins. One that has this size already stays as it is."""
     array = np.asarray(picture)

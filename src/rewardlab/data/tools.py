@@ -101,9 +101,7 @@ def dedupe_file(
     return places.finish([table], _left_out(table, fate), staying(table.rows, fate), **ignored)
 
 
-def _once(
-    fate: Fates, texts: Sequence[str], answers: Sequence[str], places: Sequence[str], similarity: float, ngram: int
-) -> Fates:
+def _once(fate: Fates, texts: Sequence[str], answers: Sequence[str], places: Sequence[str], similarity: float, ngram: int) -> Fates:
     """The fates of texts, of which those that stay are to stay once: what is taken out for the test's sake is no reason to take out
     another."""
     own = [i for i, drop in enumerate(fate) if drop is None]

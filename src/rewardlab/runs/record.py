@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from rewardlab.core import Batch, Group, Run, Score, Scores, Trajectory
+from rewardlab.data.pictures import digest_of, named
 from rewardlab.runs.metrics import AT, best_step, read_metrics, step_of
 from rewardlab.util.files import disk_errors, new_file, new_folder, sweep, write_json, write_text
 from rewardlab.util.reads import write_reads
@@ -186,10 +187,15 @@ def _sampled(run: Run, t: Trajectory) -> dict[str, Any]:
     """The columns that describe a trajectory as it was sampled."""
     turns = [{"author": turn.author, "tokens": len(turn.ids), "reward": turn.reward} for turn in t.turns]
     return {
-        "question": t.problem.question, "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
+        "question": t.problem.question + _seen(t), "answer": str(t.problem.answer), "reply": t.reply, "stop": t.stop or "open",
         "path": list(t.path), "turns": turns, "tokens": _pieces(run.policy, t.ids), "mask": t.mask.tolist(),
         "logprob": _numbers(t.column("logprobs")),
     }  # fmt: skip
+
+
+def _seen(t: Trajectory) -> str:
+    """The pictures of a prompt in words: which there are tells equal questions below others apart."""
+    return named([digest_of(image) for m in t.problem.prompt for image in m.images])
 
 
 def _pieces(policy: Any, ids: np.ndarray) -> list[str]:

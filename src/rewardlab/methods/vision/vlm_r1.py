@@ -69,15 +69,28 @@ left_out = (
     "other tasks (choices, yes or no, numbers, a judge); and freezing the vision tower"
 )
 data = Data(
-    prompt="what to find; a file holds no image, which a task made in Python adds (`Message(images=...)`)",
+    prompt="what to find; a mark <image> in it says where the picture stands, else before the text",
+    images="the picture, or several: paths, base64, or as datasets hold them; the column may be `image`, or --image-column names it",
     boxes="the gold boxes, [left, top, right, bottom] each",
     answer="any text: boxes are compared",
     kind=Column(
         '"refer" to one object or "detect" all; without it, one gold box is referred to, and several are detected', optional=True
     ),
     rows=[
-        {"prompt": "Where is the red cup?", "boxes": [[0, 0, 40, 40]], "answer": "box"},
-        {"prompt": "Where are the two chairs?", "boxes": [[0, 0, 40, 40], [50, 50, 90, 90]], "answer": "boxes"},
+        {
+            "prompt": "<image>Where is the red square?", "boxes": [[0, 0, 20, 20]], "answer": "box",
+            "images": [
+                "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACQAAAAkAQMAAADbzgrbAAAABlBMVEX/////AADrWueTAAAAFklEQVR42mP4//8DAwMTAwM"
+                "DfUlaAwCLIQMV/QWhDgAAAABJRU5ErkJggg=="
+            ],
+        },
+        {
+            "prompt": "<image>Where are the two blue squares?", "boxes": [[0, 0, 12, 12], [20, 20, 32, 32]], "answer": "boxes",
+            "images": [
+                "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACQAAAAkAQMAAADbzgrbAAAABlBMVEX///8AAP94wDzzAAAAGklEQVR42mP4/4GBgYGJgYF"
+                "CkgzA/5+G9gIAFXYDKpK7jL8AAAAASUVORK5CYII="
+            ],
+        },
     ],
 )
 
