@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeGuard
 
 from rewardlab.clients.retries import Trouble, checked
@@ -94,8 +95,11 @@ def parts_of(text: str, addresses: Sequence[str]) -> list[dict[str, Any]]:
     said = text.split(MARK)
     if len(said) != len(shown) + 1:
         return [*shown, {"type": "text", "text": text}]
-    between = [[{"type": "text", "text": part}] if part else [] for part in said]
-    return [*between[0], *(part for picture, after in zip(shown, between[1:], strict=True) for part in (picture, *after))]
+    found: list[dict[str, Any]] = []
+    for part, after in zip_longest(said, shown):
+        found += [{"type": "text", "text": part}] if part else []
+        found += [after] if after else []
+    return found
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Problem:
     def reworded(self, text: str) -> Problem:
         """The problem with another text as its last user message; a system message, and what was said before, stay."""
         last = max((i for i, m in enumerate(self.prompt) if m.role == "user"), default=len(self.prompt))
-        said = Message("user", text, *(m.images for m in self.prompt[last : last + 1]))
+        said = Message("user", text, images=sum((m.images for m in self.prompt[last : last + 1]), ()))
         return replace(self, prompt=(*self.prompt[:last], said, *self.prompt[last + 1 :]))
 
     def told(self, system: str) -> Problem:

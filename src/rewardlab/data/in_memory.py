@@ -65,8 +65,8 @@ class GivenRows(str):
     def written(self, path: Path) -> Path:
         """The rows as a file of JSON lines, PATH.jsonl, or of several splits a folder PATH of such files; returns where they are.
 
-        Pictures are written as addresses that hold them (`data:`). Raises RewardlabError for rows that cannot be read, and for other
-        bytes, which no JSON holds.
+        Pictures are written as addresses that hold them (`data:`). Raises RewardlabError for rows that cannot be read, and for
+        other bytes, which no JSON holds.
         """
         splits = self.splits()
         for name, rows in splits.items():

@@ -70,7 +70,7 @@ left_out = (
 )
 data = Data(
     prompt="what to find; a mark <image> in it says where the picture stands, else before the text",
-    images="the picture, or several: paths, base64, or as datasets hold them; the column may be `image`, or --image-column names it",
+    images="pictures: paths, base64, or as datasets hold them; the column may be `image`, or --image-column names it",
     boxes="the gold boxes, [left, top, right, bottom] each",
     answer="any text: boxes are compared",
     kind=Column(
@@ -78,14 +78,18 @@ data = Data(
     ),
     rows=[
         {
-            "prompt": "<image>Where is the red square?", "boxes": [[0, 0, 20, 20]], "answer": "box",
+            "prompt": "<image>Where is the red square?",
+            "boxes": [[0, 0, 20, 20]],
+            "answer": "box",
             "images": [
                 "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACQAAAAkAQMAAADbzgrbAAAABlBMVEX/////AADrWueTAAAAFklEQVR42mP4//8DAwMTAwM"
                 "DfUlaAwCLIQMV/QWhDgAAAABJRU5ErkJggg=="
             ],
         },
         {
-            "prompt": "<image>Where are the two blue squares?", "boxes": [[0, 0, 12, 12], [20, 20, 32, 32]], "answer": "boxes",
+            "prompt": "<image>Where are the two blue squares?",
+            "boxes": [[0, 0, 12, 12], [20, 20, 32, 32]],
+            "answer": "boxes",
             "images": [
                 "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACQAAAAkAQMAAADbzgrbAAAABlBMVEX///8AAP94wDzzAAAAGklEQVR42mP4/4GBgYGJgYF"
                 "CkgzA/5+G9gIAFXYDKpK7jL8AAAAASUVORK5CYII="

@@ -106,6 +106,8 @@ def known_of(call: Call, trajectory: Trajectory) -> dict[str, Any]:
     aliases = dict.fromkeys(QUESTION, _prompt(call, trajectory)) | dict.fromkeys(GOLD, problem.answer)
     # a query is prompt and reply in one text, from which functions for OpenRLHF cut the prompt off
     extra = {"data_source": "", "extra_info": dict(problem.meta), "query": problem.question + trajectory.reply}
+    if shown := [image for m in problem.prompt for image in m.images]:
+        extra |= {"images": shown, "image": shown[0]}
     # later tables win: a column replaces an alias such as `prompt`, but not the reply
     known = extra | aliases | dict(problem.meta) | fixed
     return known if call.convention != "verifiers" else _of_verifiers(known, problem.meta) | known
