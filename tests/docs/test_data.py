@@ -25,8 +25,10 @@ def test_the_example_of_the_page(tmp_path, monkeypatch):
     codes = []
     wrong = tutorials.run(PAGE.read_text("utf-8"), lambda argv: codes.append(cli.main(argv)))
     assert not wrong, "\n".join(wrong)
-    # the first command meets a broken line
-    assert codes == [1, *[0] * 7]
+    # the second command meets a broken line
+    assert codes == [0, 1, *[0] * 7]
+    # one question about four pictures
+    assert len(rows("seen_once.jsonl")) == 4
     # one of them has no answer
     assert (len(rows("clean.jsonl")), len(rows("rated.jsonl"))) == (140, 139)
     kept, ordered = rows("kept.jsonl"), rows("ordered.jsonl")

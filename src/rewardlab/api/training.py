@@ -54,7 +54,7 @@ from rewardlab.runs.folder import checkpointed, new_run_folder, saying_how_to_re
 from rewardlab.runs.lock import locked
 from rewardlab.runs.sources import fingerprints
 from rewardlab.runs.track import trackers, tracking
-from rewardlab.tasks.pictures import shows_pictures
+from rewardlab.tasks.pictures import shows_any
 from rewardlab.util.files import disk_errors, sweep, write_json
 from rewardlab.util.progress import console
 from rewardlab.util.ranks import is_first
@@ -270,7 +270,7 @@ def _document(recipe: Recipe, task: Task, config: RunConfig, folder: Path) -> di
     """The contents of config.json."""
     return {
         "name": folder.name, **config.to_json(), "task": task.name, "source": task.source and dict(task.source),
-        "problems": None if task.source and not shows_pictures(task.test[0]) else digest(task), "order_seed": config.seed,
+        "problems": None if task.source and not shows_any(task) else digest(task), "order_seed": config.seed,
         "formula": str(recipe), "recipe": recipe.to_json(), "files": fingerprints(recipe, task.source), "versions": versions(),
     }  # fmt: skip
 

@@ -73,7 +73,7 @@ class Data:
     settings: without which the method does not run on them, a judge or a corpus, say.
     verified_by: the verifier of rows in a file, unless another is named; "": `final_answer`.
     named_by: a setting of a part that lists further columns, of numbers: rows may lack one, but not all of them the same one.
-    refuses: why no rows of text can be given, instead of columns and rows ("reads images").
+    refuses: why no rows of text can be given, instead of columns and rows ("denoises vectors").
     again: what the method does only where rows come again ("compares replies with earlier ones"); "" for one to which it is the
     same.  visits: of each row, from which on it does it.
     idle: what becomes of the method where no row has a column that rows may lack, or one of several: {"hint, solution": "gives no

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rewardlab.core import Message, Problem
+from rewardlab.core import Message, Problem, Task
 from rewardlab.data.conversations import MARK
 from rewardlab.data.picture_rows import NAME, NO_COLUMN, placed
 from rewardlab.errors import RewardlabError
+
+from .sources import Listed
 
 
 def seeing(prompt: Sequence[Message], pictures: Sequence[Any], place: str) -> tuple[Message, ...]:
@@ -41,6 +43,11 @@ def check_named(column: str | None, problems: Sequence[Problem]) -> None:
     """Raise RewardlabError where a column of pictures is named, and no row has any picture."""
     if column is not None and column != NO_COLUMN and not any(map(shows_pictures, problems)):
         raise RewardlabError(f"no row has a picture in the column {column!r}, which {NAME} names")
+
+
+def shows_any(task: Task) -> bool:
+    """Whether a problem of rows shows a picture, whose file may change while the rows stay as they are."""
+    return isinstance(task.train, Listed) and any(map(shows_pictures, (*task.train.problems, *task.test)))
 
 
 def shows_pictures(problem: Problem) -> bool:
