@@ -188,6 +188,23 @@ def test_a_mark_without_any_picture_stays_text(folder):
     assert found["no"].prompt[0].images == ()
 
 
+@pytest.mark.parametrize("text", ["python:3.11-slim", "swebench/sweb.eval.x86_64.django-1", "a cat on a mat"])
+def test_a_text_that_names_no_picture_is_a_column_as_any(folder, text):
+    """As that of a container for a task of code, beside a prompt that shows nothing."""
+    lines(folder / "rows.jsonl", [{"prompt": "what is it ?", "image": text, "answer": "3"}, OTHER])
+    found = by_answer(folder / "rows.jsonl")
+    assert found["3"].prompt[0].images == ()
+    assert found["3"].meta["image"] == text
+    assert len(found["other"].prompt[0].images) == 1
+    assert "image" not in found["other"].meta
+    # where it was asked for, or the prompt has a place for it, it is meant
+    with pytest.raises(RewardlabError, match="there is no picture"):
+        problems(folder / "rows.jsonl", image_column="image")
+    lines(folder / "rows.jsonl", [{"prompt": "<image> what is it ?", "image": text, "answer": "3"}, OTHER])
+    with pytest.raises(RewardlabError, match="there is no picture"):
+        problems(folder / "rows.jsonl")
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [

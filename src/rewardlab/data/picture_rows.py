@@ -19,7 +19,7 @@ from rewardlab.errors import RewardlabError
 
 from .conversations import MARK, WHAT, decoded, first_of, is_picture
 from .in_memory import GivenRows
-from .pictures import digest_of, pictures_in
+from .pictures import digest_of, may_be_picture, pictures_in
 from .values import is_missing, list_of, value_of
 
 COLUMNS = ("image", "images")
@@ -39,12 +39,15 @@ def columns_of(named: str | None) -> tuple[str, ...]:
 def pictures_of(row: Mapping[str, Any], prompt: str, named: str | None, folder: Path, place: str) -> tuple[Any, ...]:
     """The pictures of a row in their order.  prompt: the column of the prompt.  folder: from which paths go.
 
+    A text in a column that nobody named, beside a prompt without marks, may be another kind of image, such as a container's.
     Raises RewardlabError, with the place, for one that is missing or broken.
     """
     if named == NO_COLUMN:
         return ()
-    cells = [name for name in columns_of(named) if not _is_empty(value_of(row, name))]
     parts = _in_messages(row, prompt, place)
+    marked = bool(parts) or MARK in str(value_of(row, prompt))
+    filled = {name: cell for name in columns_of(named) if not _is_empty(cell := value_of(row, name))}
+    cells = [name for name, cell in filled.items() if named or marked or may_be_picture(cell, folder)]
     own = [value for value in parts if value is not None]
     if own and len(own) < len(parts) and not cells:
         raise RewardlabError(f"{place}: {len(parts) - len(own)} of {len(parts)} parts that are pictures hold none")

@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import io
+import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 SENT = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 """How files that every served model takes begin; others are sent as PNG."""
 GREY = 127
+ENCODED = 64
+"""Characters that base64 of a picture has at least."""
 HELD_IN = ("bytes", "path", "url", "data", "base64")
 """What a dictionary that is a picture may hold it under: those of Hugging Face, and of messages by several APIs."""
 
@@ -92,6 +95,16 @@ def pictures_in(value: Any, folder: Path | None = None) -> tuple[Any, ...]:
     raise ValueError(f"a picture is a path, bytes, base64, or a list of them, and not {repr(value)[:60]}")
 
 
+def may_be_picture(value: Any, folder: Path) -> bool:
+    """Whether a cell may be meant as a picture: all but a text that is neither an address, nor encoded, nor a picture's or a file's
+    name."""
+    if not isinstance(value, str) or value.lstrip().startswith(("[", "{")):
+        return True
+    if "://" in value or value.startswith("data:") or ("." not in value and len(value) >= ENCODED):
+        return True
+    return Path(value).suffix.lower() in (*SUFFIXES, *VIDEOS) or os.path.exists(folder / value)
+
+
 def is_pixels(value: Any) -> bool:
     """Whether a value is an array of a picture, (height, width, 3) bytes."""
     return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[-1] == 3 and value.size > 0
@@ -104,7 +117,7 @@ def _of_text(text: str, folder: Path) -> tuple[Any, ...]:
         raise ValueError(f"the picture {text[:200]} is an address: save it to a file, and give its path")
     text = text.removeprefix("file://")
     # base64 of a picture is long and has no dot
-    if "." not in text and len(text) >= 64 and not (folder / text[:200]).exists():
+    if "." not in text and len(text) >= ENCODED and not (folder / text[:200]).exists():
         return (Picture(_decoded(text)),)
     path = folder / text
     if path.suffix.lower() in VIDEOS:

@@ -193,7 +193,8 @@ class Reader:
         prompt, solution = _prompt_and_solution(row, columns, place)
         prompt = seeing(prompt, pictures, place)
         answer = _answer(row, columns.answer, place) if self.has_answers else None
-        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(with_reply(row)).items() if k not in columns.read}
+        used = columns.read(bool(pictures))
+        taught = {k: _taught(k, v, prompt, place) for k, v in with_scores(with_reply(row)).items() if k not in used}
         check_replies(pictures, (solution, *map(taught.get, REPLIES)), place)
         meta = taught | ({"solution": solution} if solution else {})
         return Problem(prompt, answer, meta, place)

@@ -34,10 +34,9 @@ class Columns:
     image: str | None = None
     folder: Path = Path()
 
-    @property
-    def read(self) -> tuple[str | None, ...]:
-        """Those whose values are read into the problem itself, and are none of its further ones."""
-        return (self.prompt, self.answer, self.completion, *columns_of(self.image))
+    def read(self, pictures: bool) -> tuple[str | None, ...]:
+        """Those whose values are read into a problem itself, and are none of its further ones.  pictures: whether it shows any."""
+        return (self.prompt, self.answer, self.completion, *(columns_of(self.image) if pictures else ()))
 
     def in_row(self, row: Mapping[str, Any]) -> Columns:
         """With the names of TRL's and verl's formats, where the row has those instead of the default names."""

@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from rewardlab.core import Message
+from rewardlab.data.conversations import MARK
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.tokenizer import encoded
 
-MARK = "<image>"
-"""In the text of a message: where a picture of it stands, if there are as many marks as pictures."""
 PLACE = "\u241fPICTURE\u241f"
 """Stands for a picture within texts that a template is given."""
 WORD = "\u241fWORD\u241f"
