@@ -124,7 +124,7 @@ def test_one_gold_box_is_referred_to_and_several_are_detected(model, tmp_path):
     with pytest.raises(RewardlabError, match="line 1: the prompt shows a picture, and the model reads text alone"):
         one_step("vlm_r1", model, rows, tmp_path)
     blind = [{k: v for k, v in row.items() if k != "image"} | {"prompt": f"{i} ?"} for i, row in enumerate(rows)]
-    with pytest.raises(RewardlabError, match=r"vlm_r1 needs a column that the data lacks:\s+images: the picture"):
+    with pytest.raises(RewardlabError, match=r"vlm_r1 needs a column that the data lacks:\s+images: pictures"):
         one_step("vlm_r1", model, blind, tmp_path)
     assert finished(one_step("vlm_r1", looker(tmp_path / "model"), rows, tmp_path))
 
