@@ -57,7 +57,7 @@ league = League(
     problems=250,
     own_learns=False,
     needs="Your rows need the columns prompt and answer. hapo learns something only where rows come again.",
-    first="`hapo`, `laser` or `grpo_lambda`",
+    first="`laser` or `grpo_lambda`",
     left_out={
         "anytime_reasoner": "it trains on answers forced at every budget of every trace: one of its runs takes as long as six",
     },
