@@ -281,3 +281,11 @@ def test_a_picture_is_turned_as_its_camera_noted():
     found = by_answer(rows)
     assert arrays(found[0].prompt[0]) == arrays(found[1].prompt[0])
     assert found[0].prompt[0].images[0].shape == (6, 4, 3)
+
+
+def test_a_problem_is_keyed_by_its_pictures_without_decoding_them(folder, monkeypatch):
+    lines(folder / "rows.jsonl", [{"prompt": "this ?", "image": f"{k}.png", "answer": str(k)} for k in range(3)])
+    found, again = problems(folder / "rows.jsonl"), problems(folder / "rows.jsonl")
+    monkeypatch.setattr(Picture, "pixels", lambda self: pytest.fail("it was decoded"))
+    assert len({p.key for p in found}) == 3
+    assert {p.key for p in found} == {p.key for p in again}

@@ -59,10 +59,10 @@ class Problem:
     @cached_property
     def key(self) -> str:
         """A hash of the prompt that is the same in every process and run: the key for anything remembered per problem."""
-        # control characters as separators, so that no two prompts run together; not hash(), which Python salts in every process
+        # control characters keep prompts from running together; hash() would be salted; a picture in a file is not decoded for it
         digest = hashlib.blake2b("\x1f".join(f"{m.role}\x1e{m.text}" for m in self.prompt).encode(), digest_size=12)
         for array in (x for m in self.prompt for x in (*m.images, m.data) if x is not None):
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(array.digest.encode() if hasattr(array, "digest") else np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
     @property
