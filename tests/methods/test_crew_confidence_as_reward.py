@@ -8,8 +8,9 @@ from rows import Replies
 
 from rewardlab import registry
 from rewardlab.core import Run, Score, Trajectory, Turn, ask
-from rewardlab.methods.intrinsic.crew_confidence_as_reward import answer_confidence, answer_tokens, right_and_sure
+from rewardlab.methods.intrinsic.crew_confidence_as_reward import answer_confidence, right_and_sure
 from rewardlab.rewards.reward import reward
+from rewardlab.text.answer_tokens import answer_tokens
 
 PROMPT = ask("Q", "26")
 

@@ -17,12 +17,10 @@ Confidence alone, as a reward, needs no answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
-from rewardlab.core import Group, Recipe, Run, Score, Scores, Trajectory
+from rewardlab.core import Group, Recipe, Run, Score, Scores
 from rewardlab.data.columns import Data
 from rewardlab.errors import RewardlabError
 from rewardlab.evals.groups import told_apart
@@ -30,8 +28,7 @@ from rewardlab.methods.baselines.dpo import dpo
 from rewardlab.rewards.reward import reward
 from rewardlab.rewards.task import correct
 from rewardlab.rollouts.ranked import ranked
-from rewardlab.text.pieces import tokens_with
-from rewardlab.text.prefixes import stated
+from rewardlab.text.answer_tokens import answer_tokens
 
 # ---- How sure a model is of the answer that a reply states -----------------------------------------------------------
 
@@ -53,23 +50,6 @@ def answer_confidence(groups: list[Group], run: Run, *, model: str = "policy") -
     logprobs = dict(zip(found, scorer.score([rows[i] for i in found]), strict=True)) if found else {}
     scores = iter([_score(logprobs.get(i), span) for i, span in enumerate(spans)])
     return [[next(scores) for _ in group] for group in groups]
-
-
-def answer_tokens(trajectory: Trajectory, pieces: Callable[[np.ndarray], list[str]]) -> list[int]:
-    """The positions of the tokens in which the answer of the last reply stands; none where it states nothing."""
-    answer, ends = _words_of(stated(trajectory.reply) or ""), trajectory.ends
-    if not answer or not ends:
-        return []
-    # the last reply begins after the last position that was read
-    read = np.flatnonzero(~trajectory.mask[: ends[-1] + 1])
-    first = int(read[-1]) + 1 if len(read) else 0
-    return [first + i for i in tokens_with(answer, pieces(trajectory.ids[first : ends[-1] + 1]), last=True)]
-
-
-def _words_of(answer: str) -> str:
-    """An answer without the tags around it and the stop that ends its sentence: they are certain, whatever it is."""
-    inside = answer.partition("<answer>")[2].partition("</answer>")[0] if "<answer>" in answer else answer
-    return inside.strip().rstrip(".").rstrip()
 
 
 def _score(logprobs: np.ndarray | None, span: list[int]) -> Score:
