@@ -68,7 +68,12 @@ def test_points_as_models_write_them(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Top left.", "[1, 2, 3]", "[x1,y1,x2,y2]", "<think>[1,2,3,4]", "[1,2,3,4]<answer>none</answer>"]
+    "text",
+    [
+        *("", "Top left.", "[1, 2, 3]", "[x1,y1,x2,y2]", "<think>[1,2,3,4]", "[1,2,3,4]<answer>none</answer>"),
+        # a model that goes round
+        f"[{'1' * 500},{'2' * 500},3,4]",
+    ],
 )
 def test_no_place(text):
     assert place_in(text) is None
@@ -139,7 +144,7 @@ def test_coverage_is_the_releases_in_pixels(box):
 
 def test_the_nearest_of_several_targets_counts():
     two = [GOLD, [0, 0, 10, 10]]
-    assert value(gaussian_point(), "(5,5)", two) == value(target_hit(), "(5,5)", two) == 1.0
+    assert value(gaussian_point(), "(5,5)", two) == value(target_hit(), "(5,5)", np.array(two)) == 1.0
     assert value(gaussian_point(), "(120,210)", "[[100, 200, 140, 220]]") == 1.0  # as a table of text holds it
 
 

@@ -19,8 +19,9 @@ the nearest counts; a fixed `sigma`, an ablation of the paper. `sparse` pays hit
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+import numpy as np
 
 from rewardlab.checks.claim import Claim, Within
 from rewardlab.core import Problem, Recipe, Score, Trajectory
@@ -38,7 +39,8 @@ from rewardlab.worlds.scenes import first_box_iou
 
 # ---- The place that a reply points at --------------------------------------------------------------------------------
 
-NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)"
+# so many digits that no square of them overflows
+NUMBER = r"-?(?:\d{1,9}(?:\.\d{1,20})?|\.\d{1,20})"
 PAIR = rf"[\[(]\s*({NUMBER})\s*,\s*({NUMBER})\s*[\])]"
 PLACES = tuple(
     re.compile(pattern)
@@ -84,22 +86,17 @@ def targets(problem: Problem, column: str) -> list[tuple[Span, Span]]:
     given = problem.meta[column]
     try:
         # a table of text holds it as text
-        given = json.loads(given) if isinstance(given, str) else given
-        numbers = [float(x) for x in _flat(given)]
+        numbers = np.asarray(json.loads(given) if isinstance(given, str) else given, float).reshape(-1, 4).tolist()
     except (ValueError, TypeError):
         numbers = []
-    boxes = [_spans(numbers[i : i + 4]) for i in range(0, len(numbers), 4)] if len(numbers) % 4 == 0 else []
-    if not boxes or any(low >= high for box in boxes for low, high in box):
+    boxes = [_spans(box) for box in numbers]
+    # what is no number is neither smaller nor larger
+    if not boxes or not all(low < high for box in boxes for low, high in box):
         raise RewardlabError(
             f"gui_g2: the column {column!r} of {problem.question[:60]!r} is a gold box [x1, y1, x2, y2] with two sides above 0, "
             f"or a list of such boxes, not {given!r}"
         )
     return boxes
-
-
-def _flat(values: Any) -> Iterable[Any]:
-    for value in values:
-        yield from _flat(value) if isinstance(value, list | tuple) else (value,)
 
 
 # ---- Rewards ---------------------------------------------------------------------------------------------------------
