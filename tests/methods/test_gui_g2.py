@@ -12,7 +12,7 @@ from rewardlab import registry
 from rewardlab.core import Run, Trajectory, Turn, ask
 from rewardlab.engine.collate import collate
 from rewardlab.errors import RewardlabError
-from rewardlab.methods.vision.gui_g2 import gaussian_coverage, gaussian_point, gui_g2, place_in, target_hit
+from rewardlab.methods.vision.gui_g2 import box_alone, gaussian_coverage, gaussian_point, gui_g2, place_in, target_hit
 
 GOLD = [100, 200, 140, 220]
 """40 wide and 20 high, its centre at (120, 210): spreads of 20 and 10."""
@@ -159,6 +159,22 @@ def test_a_gold_box_that_is_none_is_told(boxes):
 # ---- the recipe --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("[1,2,3,4]\n", 1.0),
+        ("<think>Top left, [0,0,9,9]?</think>\n<answer> [1, 2, 3, 4] </answer>", 1.0),
+        ("It is [1,2,3,4]", 0.0),
+        ("[1,2,3,4][1,2,3,4]", 0.0),
+        ('{"bbox_2d": [1,2,3,4]}', 0.0),
+        ("<think>[1,2,3,4]", 0.0),
+        ("(1,2)", 0.0),
+    ],
+)
+def test_the_form(text, want):
+    assert value(box_alone(), text) == want
+
+
 def credits(recipe, texts):
     group = [said(text) for text in texts]
     scores = recipe.reward([group], None)
@@ -176,7 +192,7 @@ def test_a_near_miss_is_better_than_a_guess_where_hits_tell_them_apart_not():
     rewards, sparse = credits(gui_g2(sparse=True), texts)
     assert rewards == [2.0, 1.0, 1.0, 1.0]
     assert sparse[1] == sparse[2] < 0
-    assert credits(gui_g2(form="", point=2.0, coverage=0.5), texts[-1:])[0] == [2.5]
+    assert credits(gui_g2(form=0.0, point=2.0, coverage=0.5), texts[-1:])[0] == [2.5]
 
 
 def test_the_gold_box_may_be_named_otherwise():

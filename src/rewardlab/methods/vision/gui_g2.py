@@ -9,7 +9,7 @@ a guess, and for the middle of a button and its edge. With spreads in proportion
 that it needs, and a large panel pays from further away.
 
 Tang et al. 2025, arXiv:2507.15846, and ZJU-REAL/GUI-G2 (gaussian_grpo.py, 3e5988e; run_grpo_gaussian.sh, f6b5ed0): alpha = .5, the
-plain sum of the three, n = 8, beta = .04, and a form that is [x1,y1,x2,y2] and nothing else. As there, a box is the same from
+plain sum of the three, n = 8, beta = .04, and a form of [x1,y1,x2,y2] and nothing else. As there, a box is the same from
 whichever corners it is written. Its R_cov adds 1e-8 to a product of variances, which in shares of the screen would drown them, and
 rounds to three digits: neither is done here.
 (inferred): points, which the release does not read, earn R_point alone; other ways of writing boxes; several gold boxes, of which
@@ -31,7 +31,6 @@ from rewardlab.evals.rewards import mean_reward
 from rewardlab.evals.term_means import term_means
 from rewardlab.methods.baselines.grpo import grpo
 from rewardlab.objectives.regularise import kl_to_reference
-from rewardlab.rewards.format import format_ok
 from rewardlab.rewards.reward import reward
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat
 from rewardlab.text.answers import after_thinking
@@ -42,11 +41,12 @@ from rewardlab.worlds.scenes import first_box_iou
 # so many digits that no square of them overflows
 NUMBER = r"-?(?:\d{1,9}(?:\.\d{1,20})?|\.\d{1,20})"
 PAIR = rf"[\[(]\s*({NUMBER})\s*,\s*({NUMBER})\s*[\])]"
+BOX = r"[\[(]\s*" + r"\s*,\s*".join([f"({NUMBER})"] * 4) + r"\s*[\])]"
 PLACES = tuple(
     re.compile(pattern)
     for pattern in (
-        # [1, 2, 3, 4]; then the two corners (1,2),(3,4); then a point
-        r"[\[(]\s*" + r"\s*,\s*".join([f"({NUMBER})"] * 4) + r"\s*[\])]",
+        BOX,
+        # the two corners (1,2),(3,4); a point (1,2)
         rf"{PAIR}\s*,?\s*{PAIR}",
         PAIR,
         rf"<(?:bbox|box)>\s*{'[ ,]+'.join([f'({NUMBER})'] * 4)}\s*<",
@@ -55,7 +55,7 @@ PLACES = tuple(
         rf"""\bx["']?\s*[=:]\s*["']?({NUMBER})["']?[\s,]*["']?y["']?\s*[=:]\s*["']?({NUMBER})""",
     )
 )
-FORM = rf"(<think>.*?</think>\s*)?(<answer>\s*)?\[\s*{NUMBER}(\s*,\s*{NUMBER}){{3}}\s*\](\s*</answer>)?"
+BOX_ALONE = re.compile(rf"(?:<answer>\s*)?{BOX}(?:\s*</answer>)?")
 
 Span = tuple[float, float]
 """The lower and the upper end along one axis."""
@@ -152,6 +152,13 @@ def _overlap(said: Span, target: Span, a: float, b: float) -> float:
 
 
 @reward
+def box_alone(trajectory: Trajectory) -> Score:
+    """1 where a reply is [x1, y1, x2, y2] and nothing else, but for thinking before it, and tags around it; else 0."""
+    said = after_thinking(trajectory.reply).strip()
+    return Score(float(BOX_ALONE.fullmatch(said) is not None), why="the form of its answer")
+
+
+@reward
 def target_hit(trajectory: Trajectory, *, column: str = "boxes") -> Score:
     """1 where the centre of the place that is said lies within the gold box, as benchmarks of GUI grounding count; else 0."""
     gold, said = targets(trajectory.problem, column), place_in(trajectory.reply)
@@ -166,17 +173,17 @@ def target_hit(trajectory: Trajectory, *, column: str = "boxes") -> Score:
 
 def gui_g2(
     base: Recipe | None = None, *, alpha: float = 0.5, sigma: float = 0.0, point: float = 1.0, coverage: float = 1.0,
-    form: str = FORM, beta: float = 0.04, sparse: bool = False, column: str = "boxes",
+    form: float = 1.0, beta: float = 0.04, sparse: bool = False, column: str = "boxes",
 ) -> Recipe:  # fmt: skip
     """alpha, sigma: spreads as shares of the target's sides, or one for all.  point, coverage: weights of the two Gaussians.
-    form: a regular expression that replies should match, for 1; "" pays none: the prompt must ask for it.  beta: weight of the KL.
+    form: weight of 1 for a box and nothing else, for which the prompt must ask.  beta: weight of the KL.
     sparse: hits are paid in the place of both Gaussians.  column: the gold box.
     """
     base = base or grpo().but(measure=mean_reward(reward=target_hit(column=column)))
     spread = {"alpha": alpha, "sigma": sigma, "column": column}
     paid = target_hit(column=column) if sparse else point * gaussian_point(**spread) + coverage * gaussian_coverage(**spread)
     return base.but(
-        reward=paid + format_ok(pattern=form) if form else paid,
+        reward=paid + form * box_alone() if form else paid,
         objective=base.required("objective") + beta * kl_to_reference() if beta else base.objective,
     )
 
