@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from rewardlab.checks.claim import Check, Within
-from rewardlab.core import Group, Learner, Loop, Recipe, Run, Score, Scores, Trajectory, loop
+from rewardlab.core import Group, Learner, Loop, Problem, Recipe, Rollout, Run, Score, Scores, Trajectory, loop, rollout
 from rewardlab.data.columns import Data
 from rewardlab.evals.groups import told_apart
 from rewardlab.methods.baselines.grpo import grpo
@@ -33,7 +33,8 @@ from rewardlab.rewards.task import correct
 from rewardlab.rollouts.independent import independent
 from rewardlab.settings.domain import Decay, NonNegativeFloat, PositiveInt, PositiveShare
 from rewardlab.text.answer_tokens import answer_tokens
-from rewardlab.verifiers.choice.rationale import rationale_agrees
+from rewardlab.text.reasoned import gold_text, with_gold
+from rewardlab.worlds.remainders import right_chain
 
 SLOW = "slow"
 LEAST = 0.1
@@ -148,12 +149,29 @@ data = Data(
     ],
 )
 
+# ---- its check ---------------------------------------------------------------------------------------------------------
+
+
+@rollout(wraps="inner")
+def with_right_answer(problems: list[Problem], run: Run, *, inner: Rollout) -> list[Group]:
+    """The samples of `inner`, their own answers exchanged for the gold one: right replies, wherever their reasoning leads."""
+    groups = inner(problems, run)
+    rows = [t for group in groups for t in group]
+    prompts = run.policy.read([Trajectory(t.problem) for t in rows], [t.problem.prompt for t in rows])
+    written = iter(run.policy.write(prompts, [with_gold(t.reply, gold_text(t.problem))[1] for t in rows]))
+    return [[next(written) for _ in group] for group in groups]
+
+
 # the bonus by the answer and by all that is written; the verdict that both multiply is 1 for all that are compared
 BONUS = consistency().named("answer") + consistency(of="reply").named("reply")
 check = Check(
-    says="of two right replies the bonus goes oftener to the one whose rationale ends at its answer than if all its words counted",
-    versus=None, task="choices", measure="agreement.answer", direction="higher", margin=0.1, against="agreement.reply",
-    by=told_apart(reward=BONUS, truth=rationale_agrees(), rollout=independent(n=8), among=correct()), problems=300, steps=1,
-    fault=Within("truth", high=0.85, says="share of right replies whose rationale ends at their answer"),
+    says="of two right replies the bonus goes oftener to the one whose reasoning leads to its answer than if all its words counted",
+    versus=None, task="arithmetic", measure="agreement.answer", direction="higher", margin=0.1, against="agreement.reply",
+    settings={"problems": 2},
+    by=told_apart(reward=BONUS, truth=right_chain(), rollout=with_right_answer(inner=independent(n=8)), among=correct()),
+    problems=60, steps=1,
+    fault=Within("truth", high=0.85, says="share of replies whose reasoning leads to their answer"),
+    tried="choices, whose rationales contradict answers by themselves: the small policy is at chance there (24% right of four "
+    "options), its answers follow from nothing, and two seeds gave .54 and .40 in place of .59 and .54; here, 150 problems, two seeds: .975 and .980, all words .973 and .982",
 )  # fmt: skip
 baseline = "grpo"
