@@ -172,6 +172,10 @@ check = Check(
     problems=60, steps=1,
     fault=Within("truth", high=0.85, says="share of replies whose reasoning leads to their answer"),
     tried="choices, whose rationales contradict answers by themselves: the small policy is at chance there (24% right of four "
-    "options), its answers follow from nothing, and two seeds gave .54 and .40 in place of .59 and .54; here, 150 problems, two seeds: .975 and .980, all words .973 and .982",
+    "options), its answers follow from nothing, and two seeds gave .54 and .40 in place of .59 and .54; here, 150 problems, two "
+    "seeds: .975 and .980, all words .973 and .982",
+    finding="of two right replies, one after reasoning that leads to its answer and one after reasoning that does not, the bonus "
+    "goes to the former in 98% of the pairs, ties half; by the likelihood of all its words also in 98%: an answer from nowhere "
+    "is unlikely enough to show in the whole of a short reply. Shortcuts are planted here, and no policy is trained",
 )  # fmt: skip
 baseline = "grpo"
