@@ -221,4 +221,7 @@ claim = Claim(
     by=term_means(reward=first_box_iou() + target_hit()), problems=200, steps=20, guard=Within("target_hit", low=-0.03),
     fault=Within("first_box_iou", high=0.6, says="overlap with the target where hits are paid"), learns=None, start=None,
     tried="no other world, rate or margin",
+    finding="boxes overlap by 35% with their targets before, by 35% after Gaussians and by 32% after hits alone: hits let go what "
+    "they do not pay for, and Gaussians keep it. In 20 updates neither side hits more (50% before and after); all groups have a "
+    "signal by Gaussians, 81% by hits",
 )  # fmt: skip
