@@ -22,7 +22,7 @@ from rewardlab.checks.workers import Failed
 from rewardlab.commands import cli
 from rewardlab.commands import league as command
 from rewardlab.comparisons import guide, known_runs, league_records, leagues_doc, played, results
-from rewardlab.comparisons.facts import pairs_of, ran
+from rewardlab.comparisons.facts import at_one_rate, pairs_of, ran
 from rewardlab.comparisons.forecast import forecast, noise_of
 from rewardlab.comparisons.league import OWN, Guard, League, Member, Outcome, World, league, leagues
 from rewardlab.comparisons.league_page import page
@@ -375,7 +375,8 @@ def test_where_a_run_takes_minutes_members_meet_on_fewer_seeds_at_one_rate_and_t
     assert sorted(there) == sorted((m.name, seed, 2e-4) for m in TINY.members for seed in range(100, 105))
     assert [world["pairs"] for world in record["worlds"]] == [8, 5]
     assert {row["member"]: (row["rate"], row["rates"]) for row in record["worlds"][1]["rows"]}["hapo"] == (2e-4, [[2e-4, None]])
-    assert pairs_of(record) == "8 seeds each (in dear 5)"
+    assert pairs_of(record) == '8 seeds each (5 in "dear")'
+    assert at_one_rate(record) == ' (in "dear" all at 0.0002)'
     assert "0.0002" not in leagues_doc.rates(record["worlds"][1], record)
     # a smaller run of the league has no more seeds there than it has elsewhere
     assert len(replace(both, pairs=3).seeds(dear)) == 3

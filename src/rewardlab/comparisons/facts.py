@@ -17,7 +17,9 @@ def facts(record: Record) -> str:
     guard, outcome = record["guard"], record["outcome"]
     kept = f" A method is better only if {guard['says']} are {bound(guard)} the baseline's." if guard else ""
     trained = any(row["rate"] for world in record["worlds"] for row in world["rows"])
-    alike = f", {spent(record)}, each at the learning rate chosen for it" if trained else ", nothing is trained"
+    alike = (
+        f", {spent(record)}, each at the learning rate chosen for it{at_one_rate(record)}" if trained else ", nothing is trained"
+    )
     return (
         f"{len(record['members'])} methods, {pairs_of(record)}{alike}. Decided by {outcome['says']}, "
         f"{outcome['better']} is better; a difference of {matters(outcome)} would matter.{kept}{sees(record)} {ran(record)}"
@@ -40,6 +42,14 @@ def ran(record: Record) -> str:
     days = sorted({world.get("when", record["when"])[:10] for world in record["worlds"]})
     unrun = f" Not run yet: {'; '.join(record['unrun'])}." if record.get("unrun") else ""
     return f"Run {' to '.join(dict.fromkeys((days[0], days[-1])))}.{unrun}"
+
+
+def at_one_rate(record: Record) -> str:
+    """In which worlds all members learnt at one rate, which was not chosen among several, in brackets."""
+    rates = {world["name"]: [row["rates"] for row in world["rows"] if row["rates"]] for world in record["worlds"]}
+    same = {name: found[0][0][0] for name, found in rates.items() if found and all(len(tried) == 1 for tried in found)}
+    told = ", ".join(f'in "{name}" all at {rate:g}' for name, rate in same.items())
+    return f" ({told})" if told else ""
 
 
 def spent(record: Record) -> str:
@@ -86,7 +96,7 @@ def pairs_of(record: Record) -> str:
     starts = {world["name"]: world.get("starts", 1) for world in record["worlds"]}
     fewer = {name: some for name, some in starts.items() if independent(seeds, some) < seeds}
     met = {world["name"]: world["pairs"] for world in record["worlds"] if world.get("pairs", seeds) < seeds}
-    notes = [f"in {name} {some}" for name, some in met.items()]
+    notes = [f'{some} in "{name}"' for name, some in met.items()]
     if fewer:
         from_few = ", ".join(f"in {name} from {some}" for name, some in fewer.items())
         notes.append(f"{from_few} initial policies, which count as that many pairs")
