@@ -113,8 +113,11 @@ def test_a_plan_of_a_model_that_sees_downloads_all_but_the_weights(monkeypatch, 
     # the same sums, and the same prompts with the tokens of their pictures, as of the loaded model
     loaded = plan("grpo", policy, task, **asked)
     assert (found["memory"]["whole"], found["prompts"]) == (loaded["memory"]["whole"], loaded["prompts"])
-    with pytest.raises(RewardlabError, match="--lora-rank is for language models"):
-        plan("grpo", str(tmp_path / "sees"), task, lora_rank=2, **asked)
+    # and with adapters, which are on its language model
+    with_adapters = plan("grpo", str(tmp_path / "sees"), task, lora_rank=2, **asked)
+    loaded = plan("grpo", load_policy(str(tmp_path / "sees"), "cpu", "bfloat16", lora_rank=2), task, **asked)
+    assert with_adapters["memory"]["LoRA 2"] == loaded["memory"]["whole"]
+    assert with_adapters["parameters"] > found["parameters"]
 
 
 def test_training_after_a_plan_downloads_the_weights(online):
