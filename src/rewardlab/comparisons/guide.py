@@ -34,8 +34,8 @@ GPU hours. Each section answers one wish; the table summarises them. Numbers are
 - A **league** is a family of methods, its members, in the same **worlds**, each compared with one baseline. Two members are never
   compared with each other, only with the baseline.
 - A **world** is a task with a small policy of known faults: about a million parameters, problems whose every step can be checked, a
-  minute a run; one of them has a pretrained language model, and says so. Worlds were fixed before the methods were run. "Not run yet" names worlds that were planned and not run; they are
-  often those in which no method had been tested before.
+  minute a run; one of them has a pretrained language model, and says so. Worlds were fixed before the methods were run. "Not run
+  yet" names worlds that were planned and not run; they are often those in which no method had been tested before.
 - Every difference is paired by seed: eight seeds, each from an initial policy of its own, where a section gives no other number.
   Where seeds share initial policies, each policy counts as one pair, by the mean of its seeds; an effect is the mean of these, so
   that levels and differences need not add up to the last digit. Each method has the learning rate that did best on two further
