@@ -10,6 +10,7 @@ import torch
 from rewardlab import registry
 from rewardlab.core import Run
 from rewardlab.engine import checkpoint
+from rewardlab.engine.further import further_problems
 from rewardlab.engine.step import Ops, standard_loop
 from rewardlab.models.embedded import untrained
 from rewardlab.rewards.reward import reward
@@ -77,7 +78,7 @@ def test_a_resumed_run_draws_the_same_further_problems(tmp_path):
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_processes_draw_different_problems_and_go_on_from_one_position(ranks, monkeypatch):
     """Each of them as it would be beside the others, one after the other: they ask for 2, 3, 4 further problems."""
-    from rewardlab.engine import step as module
+    from rewardlab.engine import further as module
 
     asked = {rank: rank + 2 for rank in range(ranks)}
     monkeypatch.setattr(module, "world_size", lambda: ranks)
@@ -87,7 +88,7 @@ def test_processes_draw_different_problems_and_go_on_from_one_position(ranks, mo
         monkeypatch.setattr(module, "rank", lambda rank=rank: rank)
         ops = begun()
         ops.problems()
-        with ops._further_problems(ops.run, ops.policy, across=False):
+        with further_problems(ops, ops.run, ops.policy, across=False):
             drawn += [p.key for p in (*ops.run.more_problems(1), *ops.run.more_problems(n - 1))]
         positions.add(ops.position)
     assert len(set(drawn)) == len(drawn) == sum(asked.values())

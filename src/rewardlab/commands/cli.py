@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import math
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rewardlab.commands import bills
+from rewardlab.commands.json_text import as_json
 from rewardlab.commands.words import Parser, UsageError, printable, shortened
 from rewardlab.errors import RewardlabError, unknown
 from rewardlab.settings.domain import OutOfDomain
@@ -271,27 +271,6 @@ def stopped(stop: KeyboardInterrupt) -> str:
 def with_notes(text: str, problem: BaseException) -> str:
     """The text of an error, and what was added to it on its way: how to resume."""
     return "; ".join([text, *(" ".join(note.split()) for note in getattr(problem, "__notes__", ()))])
-
-
-def as_json(document: Any) -> str:
-    """The document as one JSON text, without NaN, which JSON does not know."""
-    import json
-
-    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=1)
-
-
-def plain(value: Any) -> Any:
-    """A document in JSON's types: paths as text, numpy numbers as numbers, NaN and infinity as null."""
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    # arrays and tensors, without importing either library
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _unknown_command(argv: list[str]) -> Exception:

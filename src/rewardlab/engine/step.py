@@ -15,7 +15,8 @@ from torch import Tensor
 from rewardlab.core import Batch, Group, Problem, Recipe, Run, Scores, Task, check_finite
 from rewardlab.engine import collate as collating
 from rewardlab.engine.bill import Bill
-from rewardlab.engine.distributed import all_gather, map_sharded, on_rank_zero, rank, world_size
+from rewardlab.engine.distributed import all_gather, map_sharded, on_rank_zero, rank
+from rewardlab.engine.further import further_problems
 from rewardlab.engine.learner import LearnerState, learners_of
 from rewardlab.engine.logged import Part, log_together, logged_apart, made_by_first
 from rewardlab.engine.overlong import Left, NothingFits, leave_out, measured, note_left, scored, shared_out
@@ -84,7 +85,7 @@ class Ops:
             # rank zero keeps the streams of a single process; the others have their own, or all would sample the same replies.
             # The seed is that of all: a judge with errors keyed by it must be the one that the reward asks
             run = replace(run.detached(), process=rank())
-        with self.timed("generate"), self.bill.sharded(), self._further_problems(run, learner, part.across_problems):
+        with self.timed("generate"), self.bill.sharded(), further_problems(self, run, learner, part.across_problems):
             # a rollout that keeps a memory, or compares problems, must see all of them: it cannot be sharded
             out: list[Left] = []
             logged: list[Part] = []
@@ -107,33 +108,6 @@ class Ops:
         """The most tokens that all can read who learn from what this learner's rollout gives."""
         others = [x.model for x in self.learners.values() if learner.is_policy and x.problems is None]
         return min(getattr(model, "context", 1 << 60) for model in (learner.model, *others))
-
-    @contextmanager
-    def _further_problems(self, run: Run, learner: LearnerState, across: bool) -> Iterator[None]:
-        """In this context the policy's rollout may ask for further training problems by `run.more_problems`.
-
-        Each rank takes problems that no other gets, and all then go on from the same position in the data.
-        """
-        if not (learner.is_policy and self.refills):
-            yield
-            return
-        # only rank zero samples a rollout that is not sharded
-        ranks, taken = 1 if across else world_size(), 0
-
-        def more(n: int) -> list[Problem]:
-            nonlocal taken
-            taken += n
-            return [self.task.train[self.position + ranks * i + rank() % ranks] for i in range(taken - n, taken)]
-
-        run.more_problems = more
-        try:
-            yield
-        finally:
-            run.more_problems = None
-        counts = all_gather(taken)
-        self.position += ranks * max(counts)
-        if any(counts):
-            self.run.log("further_problems", sum(counts))
 
     def score(self, groups: list[Group], learner: LearnerState | None = None) -> Scores | None:
         """Scores of every trajectory, checked; None if the learner's recipe has no reward.
