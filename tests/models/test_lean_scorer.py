@@ -8,7 +8,7 @@ from rewardlab.evals.pairs import end_values
 from rewardlab.models.embedded import tokenizer, untrained
 from rewardlab.models.lean_scorer import common
 from rewardlab.models.reward_model import load_reward_model
-from rewardlab.policies.packing import by_tokens
+from rewardlab.util.passes import by_tokens
 from tests.helpers.checkpoints import checkpoint
 
 ASKED = (Message("user", "What is 12+30, and why is it so?"),)

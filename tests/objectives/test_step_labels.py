@@ -64,3 +64,11 @@ def test_log_ratios_are_summed_over_each_step():
     logprobs = torch.tensor([[7.0, 0.1, 0.2, 0.3, 0.4, 0.5]])
     expected = -(math.log(sigmoid(2 * 0.3)) + math.log(1 - sigmoid(2 * 1.2))) / 2
     assert float(ratios_of_steps(beta=2.0)(Outputs(logprobs=logprobs), batch, None)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_verdict_on_the_whole_is_learnt_by_the_ratio_of_all_its_tokens():
+    batch = batch_of([[("rddddd", {"x": steps({5: 1.0})})]], {"ref": [[0.0] * 6]})
+    object.__setattr__(batch.rows[0][0], "steps", (2, 5))
+    logprobs = torch.tensor([[7.0, 0.1, 0.2, 0.3, 0.4, 0.5]])
+    expected = -math.log(sigmoid(2 * 1.5))
+    assert float(ratios_of_steps(beta=2.0, sums=True)(Outputs(logprobs=logprobs), batch, None)) == pytest.approx(expected, rel=1e-5)

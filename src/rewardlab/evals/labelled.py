@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, measure
 from rewardlab.data.solutions import Solution
+from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.process import Judged, first_errors, steps
+from rewardlab.evals.reranked import auc_within
 from rewardlab.settings.domain import PositiveFloat
-from rewardlab.util.outputs import forward_batch, values
+from rewardlab.util.outputs import hidden_at, last_tokens, values
+
+Worth = Literal["min", "last", "product", "mean"]
+"""What a solution is worth, of the chances of its steps."""
+_WORTH: dict[str, Callable[[np.ndarray], Any]] = {"min": np.min, "last": lambda x: x[-1], "product": np.prod, "mean": np.mean}
 
 
 @measure
 def labelled_steps(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, model: str = "prm",
-    kind: Literal["head", "generative", "implicit"] = "head", words: tuple[int, ...] = (), beta: PositiveFloat = 0.05,
+    kind: Literal["head", "generative", "implicit", "outcome-ratio"] = "head", words: tuple[str, str] = ("No", "Yes"),
+    beta: PositiveFloat = 0.05, by: Worth = "min",
 ) -> dict[str, float]:  # fmt: skip
     """step_auc, and step_accuracy, brier, ece and first_error_f1 as in `evals/process.py`, of the solutions that `rollout` writes.
 
-    step_auc is 1/2 where the held-out steps are all right or all wrong.  kind: how a step's chance is read.  words: the tokens of
-    wrong and right.  beta: of implicit rewards.
+    step_auc is 1/2 where the held-out steps are all right or all wrong. Where it is known of several solutions to a question
+    whether they are right: chosen, how often the one that is worth most is; random, the share of right ones, which is what a random
+    choice gets; best, how often there is a right one; by_auc, how often a right one is worth more than a wrong one to the same
+    question, ties half.
+
+    kind: how a step's chance is read; by outcome-ratio it is that of the solution up to its end.  words: of wrong and right.  beta:
+    of ratios.  by: what a solution is worth, of its steps.
     """
     rows = [t for group in rollout(list(problems), run) for t in group]
-    read = {"head": _by_value, "generative": lambda r, x: _by_word(r, x, words), "implicit": lambda r, x: _by_ratio(r, x, beta)}
-    logits = read[kind](run if kind != "head" else run.model(model), rows)  # type: ignore[operator]
-    judged = [_judged(t, 1 / (1 + np.exp(-np.clip(x, -60, 60)))) for t, x in zip(rows, logits, strict=True)]
+    if kind == "head":
+        logits = _by_value(run.model(model), rows)
+    elif kind == "generative":
+        logits = _by_word(run, rows, words)
+    else:
+        logits = _by_ratio(run, rows, beta, sums=kind == "outcome-ratio")
+    chances = [1 / (1 + np.exp(-np.clip(x, -60, 60))) for x in logits]
+    judged = [_judged(t, x) for t, x in zip(rows, chances, strict=True)]
     found = steps(judged)
     named = {f"step_{name}" if name in ("auc", "accuracy") else name: x for name, x in found.items() if name != "right"}
     f1 = first_errors(judged).get("f1")
-    return {"step_auc": 0.5, **named, **({} if f1 is None else {"first_error_f1": f1}), "n": float(found["n"])}
+    told = {"step_auc": 0.5, **named, **({} if f1 is None else {"first_error_f1": f1}), "n": float(found["n"])}
+    return told | chosen_among(rows, [float(_WORTH[by](x)) for x in chances])
+
+
+def chosen_among(rows: Sequence[Trajectory], worth: Sequence[float]) -> dict[str, float]:
+    """chosen, random, best and by_auc of `labelled_steps`; {} where no question has several solutions that are known to be right or
+    wrong."""
+    groups: dict[str, list[tuple[float, bool]]] = {}
+    for t, x in zip(rows, worth, strict=True):
+        if (right := t.problem.meta.get("right")) is not None:
+            groups.setdefault(t.problem.question, []).append((x, bool(right)))
+    several = [group for group in groups.values() if len(group) > 1]
+    if not several:
+        return {}
+    chosen = [float(np.mean([right for x, right in group if x == max(group)[0]])) for group in several]
+    low, high = mean_interval(chosen)
+    auc = auc_within([[x for x, _ in group] for group in several], [[right for _, right in group] for group in several])
+    return {
+        "chosen": float(np.mean(chosen)), "ci95_low": low, "ci95_high": high, "questions": float(len(several)),
+        "random": float(np.mean([np.mean([right for _, right in group]) for group in several])),
+        "best": float(np.mean([any(right for _, right in group) for group in several])),
+        **({} if math.isnan(auc) else {"by_auc": auc}),
+    }  # fmt: skip
 
 
 def _judged(t: Trajectory, chances: np.ndarray) -> Judged:
@@ -41,27 +80,24 @@ def _judged(t: Trajectory, chances: np.ndarray) -> Judged:
     return Judged(Solution(t.problem.question, tuple(meta["steps"]), tuple(meta["labels"])), tuple(float(x) for x in chances))
 
 
-def _by_value(model: object, rows: Group) -> list[np.ndarray]:
+def _by_value(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
     return [v[list(t.steps)] for v, t in zip(values(model, rows), rows, strict=True)]
 
 
-def _by_word(run: Run, rows: Group, words: tuple[int, ...]) -> list[np.ndarray]:
-    head = run.policy.vocabulary_head().detach().float()[list(words)]
-    found = []
-    for t in rows:
-        with torch.no_grad():
-            hidden = run.policy.evaluate(forward_batch([t], run.policy.device), ("hidden",)).hidden[0]
-        states = hidden[[at - 1 for at in t.steps]]
-        # a bias is the last column
-        states = np.pad(states.cpu().numpy(), ((0, 0), (0, head.shape[1] - states.shape[1])), constant_values=1.0)
-        found.append(states @ (head[1] - head[0]).cpu().numpy())
-    return found
+def _by_word(run: Run, rows: Sequence[Trajectory], words: tuple[str, str]) -> list[np.ndarray]:
+    head = run.policy.vocabulary_head().detach().float()[last_tokens(run.policy.tokenizer, words)].cpu().numpy()
+    # the state of a decision ends one position before it
+    states = hidden_at(run.policy, rows, [[at - 1 for at in t.steps] for t in rows])
+    # a bias is the last column
+    wide = [np.pad(s, ((0, 0), (0, head.shape[1] - s.shape[1])), constant_values=1.0) for s in states]
+    return [s @ (head[1] - head[0]) for s in wide]
 
 
-def _by_ratio(run: Run, rows: Group, beta: float) -> list[np.ndarray]:
+def _by_ratio(run: Run, rows: Group, beta: float, sums: bool) -> list[np.ndarray]:
+    """Of each step, or of all up to its end."""
     found = []
     for t, ours, theirs in zip(rows, run.policy.score(rows), run.model("reference").score(rows), strict=True):
-        sums = np.concatenate(([0.0], np.cumsum(np.where(t.mask, ours - theirs, 0.0), dtype=np.float64)))
+        total = np.concatenate(([0.0], np.cumsum(np.where(t.mask, ours - theirs, 0.0), dtype=np.float64)))
         ends = [int(t.mask.argmax()), *(at + 1 for at in t.steps)]
-        found.append(np.array([beta * (sums[b] - sums[a]) for a, b in pairwise(ends)]))
+        found.append(np.array([beta * (total[b] - (0.0 if sums else total[a])) for a, b in pairwise(ends)]))
     return found

@@ -36,11 +36,11 @@ from rewardlab.policies.attributes import Attributes, attributes_in, mixed, read
 from rewardlab.policies.energy import load_energy
 from rewardlab.policies.hf.encoder import asked, pair
 from rewardlab.policies.hf.model import context_of, reading_bytes
-from rewardlab.policies.packing import numbered
 from rewardlab.policies.room import in_passes
 from rewardlab.text.principles import AFTER
 from rewardlab.text.reference import against
 from rewardlab.util.device import device_of, dtype_of
+from rewardlab.util.passes import numbered
 
 CPU_TOKENS, GPU_TOKENS = 2048, 16384
 """Padded tokens in one pass: a processor gains nothing by more, and its caches lose."""

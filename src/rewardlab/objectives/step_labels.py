@@ -27,6 +27,7 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, Run, objective
 from rewardlab.settings.domain import NonNegativeFloat, PositiveFloat, Share
+from rewardlab.util.outputs import last_tokens
 
 
 @objective(unit="row", wants=("value",))
@@ -45,14 +46,14 @@ def value_of_steps(
 
 @objective(unit="row", wants=("hidden",))
 def words_of_steps(
-    out: Outputs, batch: Batch, run: Run, *, wrong: int, right: int,
+    out: Outputs, batch: Batch, run: Run, *, wrong: str = "No", right: str = "Yes",
     loss: Literal["bce", "soft", "mse", "rank", "quantile"] = "bce", zeta: NonNegativeFloat = 4.0, tau: Share = 0.5,
 ) -> Tensor:  # fmt: skip
     """Q is the log-odds of two tokens with which the model judges a step right or wrong: the label falls on that token.
 
-    wrong, right: ids of the two tokens. Whichever of them the row holds there is not looked at.
+    wrong, right: the words, of which the last token counts. Whichever of them the row holds there is not looked at.
     """
-    head = run.policy.vocabulary_head().float()[[wrong, right]]
+    head = run.policy.vocabulary_head().float()[last_tokens(run.policy.tokenizer, (wrong, right))]
     # the state of a decision ends one position before it
     hidden = F.pad(out.hidden[:, :-1], (0, 0, 1, 0))
     # a bias is a column of the matrix for an input that is always 1
@@ -64,16 +65,20 @@ def words_of_steps(
 def ratios_of_steps(
     out: Outputs, batch: Batch, run: Run, *, beta: PositiveFloat = 0.05,
     loss: Literal["bce", "soft", "mse", "rank", "quantile"] = "bce", zeta: NonNegativeFloat = 4.0, tau: Share = 0.5,
+    sums: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Q is beta times the log-ratio to the reference, summed over a step's tokens (Yuan et al. 2024, arXiv:2412.01981)."""
+    """Q is beta times the log-ratio to the reference, summed over a step's tokens (Yuan et al. 2024, arXiv:2412.01981).
+
+    sums: over all tokens up to the step's end, so that the last step's is the log-odds of the whole solution.
+    """
     ratio = torch.where(batch.mask, beta * (out.logprobs - batch.ref), 0.0)
     # exclusive sums: their difference over a step is its own sum
-    sums = F.pad(ratio.cumsum(1), (1, 0))
+    total = F.pad(ratio.cumsum(1), (1, 0))
     at_ends = torch.zeros_like(ratio)
     for i, (t, _) in enumerate(batch.rows):
         first = int(batch.mask[i].int().argmax())
         for start, end in pairwise((first, *(at + 1 for at in t.steps))):
-            at_ends[i, end - 1] = sums[i, end] - sums[i, start]
+            at_ends[i, end - 1] = total[i, end] - (0.0 if sums else total[i, start])
     return step_loss(at_ends, batch, loss, zeta, tau)
 
 

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from rewardlab.core import Batch, Outputs, TokenCount, Trajectory
 from rewardlab.errors import TooLong
-from rewardlab.policies.packing import SCORE_TOKENS, by_tokens, pad
+from rewardlab.policies.packing import pad
 from rewardlab.policies.room import LEAST_TOKENS, fitting_tokens, in_parts
 from rewardlab.policies.vectors import NO_TOKEN, ReadsVectors, tokens_decided
 from rewardlab.util.device import free_memory
+from rewardlab.util.passes import SCORE_TOKENS, by_tokens
 from rewardlab.util.tempered import tempered
 
 

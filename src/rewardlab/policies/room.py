@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from rewardlab.errors import RewardlabError
-from rewardlab.policies.packing import by_tokens
 from rewardlab.util.device import free_memory
+from rewardlab.util.passes import by_tokens
 from rewardlab.util.progress import console
 
 SHARE = 0.8

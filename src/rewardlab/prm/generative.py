@@ -18,6 +18,7 @@ import torch
 from rewardlab.prm.head import chance_of
 from rewardlab.prm.scorer import Encoded, NoScorer, StepScorer, by_row
 from rewardlab.prm.step_tokens import word_logits
+from rewardlab.util.outputs import last_tokens
 
 PLACE = "\u241fWORD\u241f"
 """Stands for the assistant's word while a chat is rendered."""
@@ -59,7 +60,7 @@ def word_ids(tokenizer: Any, words: tuple[str, str] = WORDS) -> tuple[int, int]:
     """The tokens of the wrong and of the right word: the last of each."""
     if not tokenizer.chat_template:
         raise NoScorer("a model that says of each step whether it is right needs a chat template, and this one has none")
-    right, wrong = (tokenizer(word, add_special_tokens=False)["input_ids"][-1] for word in words)
+    right, wrong = last_tokens(tokenizer, words)
     if right == wrong:
         raise NoScorer(f"the words {' and '.join(words)} end with the same token: they cannot be told apart")
     return wrong, right

@@ -17,10 +17,9 @@ from rewardlab.models.load import Policy
 from rewardlab.prm.generative import judged_chat
 from rewardlab.prm.head import chat_prompt, steps_after
 from rewardlab.prm.held_out import halves
+from rewardlab.prm.recipe import SEPARATOR
 from rewardlab.tasks.sources import Shuffled
 from rewardlab.text.splitters import SPLITTERS
-
-SEPARATOR = "\n"
 
 
 def read_labelled(data: Any, format: str, alternatives: bool, threshold: float | None = None) -> tuple[list[Solution], int]:
@@ -146,4 +145,4 @@ def _not_read(solutions: Sequence[Solution]) -> str:
 
 
 def problem_of(s: Solution) -> Problem:
-    return Problem((Message("user", s.prompt),), s.answer, {"steps": list(s.steps), "labels": list(s.labels)})
+    return Problem((Message("user", s.prompt),), s.answer, {"steps": list(s.steps), "labels": list(s.labels), "right": s.right})

@@ -14,8 +14,8 @@ from torch import Tensor
 from rewardlab.core import TokenCount
 from rewardlab.errors import RewardlabError
 from rewardlab.policies.hf.model import context_of, reading_bytes
-from rewardlab.policies.packing import SCORE_TOKENS
 from rewardlab.policies.room import in_passes
+from rewardlab.util.passes import SCORE_TOKENS
 
 Solution = tuple[str, Sequence[str]]
 """A prompt, and the steps of a solution."""

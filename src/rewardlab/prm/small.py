@@ -44,7 +44,8 @@ def checkpoint(name: str) -> Path:
             f"there is no small scorer for the task {task.name}: it takes a small policy and steps that can be checked (as "
             "arithmetic has); name a checkpoint, prm:PATH"
         )
-    made_by = ("prm/small.py", "prm/training.py", "prm/rows.py", "prm/held_out.py", "prm/implicit.py", "objectives/step_labels.py")
+    rooms = ("small", "training", "recipe", "rows", "held_out", "implicit")
+    made_by = (*(f"prm/{room}.py" for room in rooms), "objectives/step_labels.py")
     key = fingerprint([name.partition(":")[0]], made_by, (embedded.checkpoint(task).name, name, SOLUTIONS, STEPS))
     return cached(f"scorer-{task.name}-{key}", lambda folder: _make(name, task, folder)) / "scorer"
 

@@ -14,26 +14,22 @@ from rewardlab import registry
 from rewardlab.api.exporting import export
 from rewardlab.api.result import Result
 from rewardlab.api.training import resume, train
-from rewardlab.core import Learner, Problem, Recipe, Score, Task, Trajectory, Turn, Update
+from rewardlab.core import Problem, Recipe, Score, Task, Trajectory, Turn, Update
 from rewardlab.data.solutions import Solution
 from rewardlab.data.step_formats import name_of
 from rewardlab.engine.rates import rate_of
 from rewardlab.errors import RewardlabError
-from rewardlab.evals.labelled import labelled_steps
 from rewardlab.models.checkpoint import NAMES, PACKAGED, absolute_name, parted
 from rewardlab.models.load import Policy, load_policy
-from rewardlab.objectives.step_labels import ratios_of_steps, value_of_steps, words_of_steps
 from rewardlab.prm.evaluation import evaluate_scorer
-from rewardlab.prm.generative import word_ids
 from rewardlab.prm.held_out import notes
 from rewardlab.prm.load import FILE
-from rewardlab.prm.rows import SEPARATOR, Lessons, lessons, read_labelled, rounded, solutions_task, splitter_of
+from rewardlab.prm.recipe import KINDS, LEARNS, LOSSES, SEPARATOR, scorer_recipe
+from rewardlab.prm.rows import Lessons, lessons, read_labelled, rounded, solutions_task, splitter_of
 from rewardlab.prm.saving import token_classifier
 from rewardlab.report.model_card import card
 from rewardlab.rewards.process import asked_of
-from rewardlab.rewards.recorded import step_labels
 from rewardlab.rewards.steps import step_texts
-from rewardlab.rollouts.labelled import labelled
 from rewardlab.runs.config import RunConfig
 from rewardlab.runs.named import read_config
 from rewardlab.settings.domain import POSITIVE_SHARE, one_of
@@ -42,14 +38,7 @@ from rewardlab.text.splitters import of_text
 from rewardlab.util.files import new_folder
 from rewardlab.util.progress import console
 
-KINDS = ("head", "generative", "implicit")
-LOSSES = ("bce", "soft", "mse", "rank", "quantile")
 KIND, LOSS = one_of(*KINDS), one_of(*LOSSES)
-LEARNS: dict[str, dict[str, Any]] = {
-    "head": {"loss_kind": "scorer", "small_lr": 3e-4}, "generative": {"loss_kind": "imitation", "small_lr": 1e-4},
-    "implicit": {"loss_kind": "preference", "small_lr": 1e-4},
-}  # fmt: skip
-"""By kind: which learning rate suits it (`engine/rates.py`)."""
 REFERENCE = "reference"
 MEASURED = 500
 """Held-out solutions of which the model card tells."""
@@ -86,10 +75,10 @@ def train_scorer(
     solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
     learnt = lessons(solutions, passed_over, kind, policy, test_share, config.seed)
-    words = word_ids(policy.tokenizer) if kind == "generative" else ()
-    shape, lr = {"zeta": zeta, "tau": tau, "beta": beta}, rate_of(Update(lr=lr, **LEARNS[kind]), policy)
+    shape: dict[str, Any] = {"zeta": zeta, "tau": tau, "beta": beta}
+    lr = rate_of(Update(lr=lr, **LEARNS[kind]), policy)
     # the rate as a number, by which a run that is gone on with is known again
-    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, words=words, **shape)
+    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, **shape)
     done = _trained(recipe, policy, learnt.task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
     about: dict[str, Any] = {"model": model, "data": name_of(data), "kind": kind, "loss": loss}
     about |= ({} if threshold is None else {"threshold": threshold}) | {"splitter": splitter or splitter_of(data, solutions)}
@@ -131,24 +120,6 @@ def _write(
     warn(told.get("warning", ""))
     counts = {"held_out": found["solutions"], "chosen_by": 0 if chosen_by == measured_on else len(chosen_by)}
     return {**about, **counts, **told, **{name: found[name] for name in ("first_error", "steps")}}
-
-
-def scorer_recipe(
-    kind: str, loss: str, *, lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5,
-    words: tuple[int, ...] = (),
-) -> Recipe:  # fmt: skip
-    """A scorer of this kind: recorded solutions, their labels as rewards, and a loss.  words: the tokens of wrong and right."""
-    written = labelled(layout="chat" if kind == "generative" else "steps", separator=SEPARATOR)
-    update = Update(problems=problems, lr=lr, lr_end=0.1, **LEARNS[kind])
-    plain = Recipe(rollout=written, reward=step_labels(), update=update, name=f"process reward model ({kind}, {loss})")
-    shape: dict[str, Any] = {"loss": loss, "zeta": zeta, "tau": tau}
-    if kind == "head":
-        learner = Recipe(objective=value_of_steps(**shape), update=update)
-        return plain.but(measure=labelled_steps(rollout=written), also=(Learner("prm", "value-head", learner),))
-    measured = labelled_steps(rollout=written, kind=kind, words=words, beta=beta)
-    if kind == "implicit":
-        return plain.but(objective=ratios_of_steps(beta=beta, **shape), measure=measured)
-    return plain.but(objective=words_of_steps(wrong=words[0], right=words[1], **shape), measure=measured)
 
 
 def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, folder: Path) -> Result:

@@ -29,12 +29,32 @@ def number_in_data(trajectory: Trajectory, *, column: str = "pass_rate") -> Scor
 
 
 @reward(steps=True)
-def step_labels(trajectory: Trajectory, *, column: str = "labels") -> list[tuple[int, float]] | Score:
-    """The labels in this column of the problem, at the ends of the steps that the rollout marked; a step with null gets none."""
+def step_labels(trajectory: Trajectory, *, column: str = "labels", after_error: bool = True) -> list[tuple[int, float]] | Score:
+    """The labels in this column of the problem, at the ends of the steps that the rollout marked; a step with null gets none.
+
+    after_error: whether steps after the first with a label below 1/2 have theirs.
+    """
     labels = trajectory.problem.meta.get(column)
     if not labels or len(labels) != len(trajectory.steps):
         return Score(None, why=f"the problem has no label for each of {len(trajectory.steps)} steps in the column {column}")
-    return [(at, float(label)) for at, label in zip(trajectory.steps, labels, strict=True) if label is not None]
+    wrong = (i for i, label in enumerate(labels) if label is not None and label < 0.5)
+    last = len(labels) if after_error else next(wrong, len(labels))
+    return [(at, float(label)) for at, label in zip(trajectory.steps[: last + 1], labels, strict=False) if label is not None]
+
+
+@reward(steps=True)
+def outcome_label(trajectory: Trajectory, *, column: str = "right", labels: str = "labels") -> list[tuple[int, float]] | Score:
+    """At the end of the last step, 1 or 0: whether the recorded solution is right by this column of the problem.
+
+    Where that says nothing, it is right if none of its steps has a label below 1/2 in the column `labels`, and all have one.
+    """
+    meta = trajectory.problem.meta
+    right, of_steps = meta.get(column), meta.get(labels) or [None]
+    if right is None and None not in of_steps:
+        right = min(of_steps) >= 0.5
+    if right is None or not trajectory.steps:
+        return Score(None, why=f"the problem does not say in the column {column} whether its solution is right")
+    return [(trajectory.steps[-1], float(right))]
 
 
 @reward(steps=True)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from rewardlab.core import Batch, Trajectory
+from rewardlab.util.passes import SCORE_TOKENS, by_tokens, numbered
 
 ROWS_AT_ONCE = 256
-"""Rows of one forward pass at most."""
+"""Rows of one forward pass of what is no language model."""
 
 
 def values(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:
@@ -44,24 +45,35 @@ def embeddings(model: Any, rows: Sequence[Trajectory]) -> np.ndarray:
 
 
 @torch.no_grad()
+def hidden_at(model: Any, rows: Sequence[Trajectory], places: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """(n, D) for each row: the last hidden states at these n positions of it."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(rows)
+    for part in _parts(model, rows):
+        hidden = model.evaluate(forward_batch([rows[i] for i in part], model.device), ("hidden",)).hidden
+        for states, i in zip(hidden, part, strict=True):
+            found[i] = states[list(places[i])].float().cpu().numpy()
+    return found
+
+
+@torch.no_grad()
 def _output(model: Any, rows: Sequence[Trajectory], name: str, per_token: Sequence[Any] = ()) -> list[np.ndarray]:
-    per_row: list[np.ndarray] = []
-    step = _rows_at_once(model, rows)
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        batch = forward_batch(part, model.device)
+    per_row: list[np.ndarray] = [np.zeros(0)] * len(rows)
+    for part in _parts(model, rows):
+        batch = forward_batch([rows[i] for i in part], model.device)
         out = model.evaluate(batch, (), per_token) if per_token else model.evaluate(batch, (name,))
         table = (getattr(out, name) if name else next(iter(out.extra.values()))).cpu().numpy()  # (B, T)
-        per_row += [row[: len(t)] for row, t in zip(table, part, strict=True)]
+        for row, i in zip(table, part, strict=True):
+            per_row[i] = row[: len(rows[i])]
     return per_row
 
 
-def _rows_at_once(model: Any, rows: Sequence[Trajectory]) -> int:
-    """Rows of one pass: fewer than ROWS_AT_ONCE where memory is short, of a language model."""
-    longest = max(map(len, rows), default=1)
+def _parts(model: Any, rows: Sequence[Trajectory]) -> list[list[int]]:
+    """The rows of each pass: of a language model, rows of like lengths, for whose tokens there is memory; those that begin with the
+    same prompt are neighbours, so that it is read once."""
     if not hasattr(model, "tokens_at_once"):
-        return ROWS_AT_ONCE
-    return max(1, min(ROWS_AT_ONCE, model.tokens_at_once(ROWS_AT_ONCE * longest) // longest))
+        return [list(range(i, min(i + ROWS_AT_ONCE, len(rows)))) for i in range(0, len(rows), ROWS_AT_ONCE)]
+    prompts = numbered(t.turns[0].ids.tobytes() for t in rows)
+    return by_tokens([len(t) for t in rows], model.tokens_at_once(SCORE_TOKENS), prompts)
 
 
 def last_values(model: Any, rows: Sequence[Trajectory]) -> list[float]:
@@ -82,6 +94,11 @@ def forward_batch(rows: Sequence[Trajectory], device: torch.device) -> Batch:
     group = torch.arange(len(rows), device=device)
     # the rows too: what stands beside their ids (images, vectors) is read from them
     return Batch(on_device, decided, length.to(device), blank, blank, blank.bool(), group, rows=[(t, None) for t in rows])
+
+
+def last_tokens(tokenizer: Any, words: Sequence[str]) -> list[int]:
+    """The last token of each of these words, of which a model says one."""
+    return [tokenizer(word, add_special_tokens=False)["input_ids"][-1] for word in words]
 
 
 def cut_off_replies(episodes: Iterable[Trajectory], policy: Any, most: int) -> int | None:

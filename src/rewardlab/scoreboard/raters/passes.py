@@ -11,8 +11,8 @@ import torch.nn.functional as F
 
 from rewardlab.core import Trajectory
 from rewardlab.models.reward_model import CPU_TOKENS, GPU_TOKENS
-from rewardlab.policies.packing import by_tokens, numbered
 from rewardlab.util.outputs import forward_batch
+from rewardlab.util.passes import by_tokens, numbered
 
 
 def seeing(*policies: Any) -> bool:
