@@ -16,7 +16,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.load import load_policy
 from rewardlab.prm import load_scorer
 from rewardlab.prm.held_out import halves, notes
-from rewardlab.prm.rows import hard, of_its_own, rounded, solutions_task, splitter_of
+from rewardlab.prm.rows import as_outcome, hard, of_its_own, rounded, solutions_task, splitter_of, up_to_error
 from tests.helpers.checkpoints import checkpoint
 
 SOLUTIONS = [
@@ -273,3 +273,49 @@ def test_what_a_checkpoint_says_stays_where_its_convention_is_named(base, tmp_pa
     ):  # fmt: skip
         with pytest.raises(RewardlabError, match=message):
             load_scorer(f"{tmp_path / 'prm'}?{query}", "cpu")
+
+
+JUDGED = [replace(s, labels=(None, None), right=s.labels[1] == 1.0) for s in SOLUTIONS]
+"""Solutions of which is known whether they are right, and no label of a step."""
+
+
+@pytest.mark.parametrize("kind", ["head", "generative", "implicit"])
+def test_verdicts_on_whole_solutions_teach_a_scorer_without_labels_of_steps(kind, base, tmp_path):
+    found = api.train_scorer(JUDGED, base, tmp_path / "prm", kind=kind, taught="outcome", lr=1e-2, **QUICK)
+    # of each held-out solution the last step alone is judged, by the verdict
+    assert found["steps"]["n"] == found["held_out"]
+    assert found["taught"] == "outcome"
+    assert "whether whole solutions are right" in (tmp_path / "prm" / "README.md").read_text()
+    scorer = load_scorer(str(tmp_path / "prm"), "cpu", "float32")
+    (chances,) = scorer.score([(SOLUTIONS[0].prompt, SOLUTIONS[0].steps)])
+    assert len(chances) == 2
+    assert all(0 < chance < 1 for chance in chances)
+    # what the run measured of the model in training is what the saved one says
+    summary = json.loads((tmp_path / "prm.run" / "summary.json").read_text())
+    assert summary["best"]["step_auc"] == pytest.approx(found["steps"]["auc"], abs=0.02)
+
+
+def test_an_implicit_scorer_of_outcomes_adds_its_steps_up(base, tmp_path):
+    api.train_scorer(JUDGED, base, tmp_path / "prm", kind="implicit", taught="outcome", lr=1e-2, **QUICK)
+    asked = [(SOLUTIONS[0].prompt, SOLUTIONS[0].steps)]
+    (whole,), (each,) = (load_scorer(f"{tmp_path / 'prm'}{said}", "cpu", "float32").score(asked) for said in ("", "?sums=false"))
+    ratios = [torch.logit(torch.tensor(x, dtype=torch.float64)) for x in each]
+    assert whole[0] == pytest.approx(each[0], abs=1e-6)
+    assert whole[1] == pytest.approx(torch.sigmoid(ratios[0] + ratios[1]).item(), abs=1e-5)
+    with pytest.raises(RewardlabError, match="sums is true or false, and not 'perhaps'"):
+        load_scorer(f"{tmp_path / 'prm'}?sums=perhaps")
+
+
+def test_which_labels_are_learnt():
+    solution = Solution("?", ("a", "b", "c"), (1.0, 0.0, 0.0), right=None)
+    assert up_to_error(solution).labels == (1.0, 0.0, None)
+    assert up_to_error(replace(solution, labels=(1.0, None, 1.0))).labels == (1.0, None, 1.0)
+    assert (as_outcome(solution).labels, as_outcome(solution).right) == ((None, None, 0.0), False)
+    # the verdict counts, not the steps
+    assert as_outcome(replace(solution, right=True)).labels == (None, None, 1.0)
+    assert as_outcome(replace(solution, labels=(1.0, None, 1.0))).labels == (None, None, None)
+
+
+def test_solutions_with_verdicts_alone_are_told_how_they_can_teach():
+    with pytest.raises(RewardlabError, match=r"none of the 60 solutions has a label .*--taught outcome learns"):
+        solutions_task(JUDGED, 0.1, 0)

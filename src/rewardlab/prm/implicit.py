@@ -1,6 +1,7 @@
 """Scores from the likelihood of the steps themselves: against a reference model (implicit rewards), or plain.
 
-    implicit     r_k = beta * sum over the tokens of step k of log(model / reference);      its score is sigmoid(r_k)
+    implicit     r_k = beta * sum over the tokens of step k of log(model / reference);      its score is sigmoid(r_k), or, of a
+                 model that was taught by outcomes, sigmoid(r_1 + ... + r_k)
     likelihood   the geometric mean of the probabilities of step k's tokens                 a baseline without any training
 
 Implicit process rewards: Yuan et al. 2024, arXiv:2412.01981. `beta` is part of the model: use the one that it was trained with.
@@ -55,13 +56,20 @@ class LikelihoodScorer(StepScorer):
 
 
 class ImplicitScorer(LikelihoodScorer):
-    """The log-ratio of two models, times beta.  reference: a causal model with the same tokenizer."""
+    """The log-ratio of two models, times beta.
+
+    reference: a causal model with the same tokenizer.  sums: a step's score is that of all tokens up to its end: the chance that
+    the solution so far is right, of a model that was taught whether whole solutions are.
+    """
 
     convention = "implicit"
 
-    def __init__(self, model: Any, tokenizer: Any, device: torch.device, reference: Any, beta: float = BETA):
+    def __init__(
+        self, model: Any, tokenizer: Any, device: torch.device, reference: Any, beta: float = BETA, sums: bool = False
+    ):  # fmt: skip
         super().__init__(model, tokenizer, device)
-        self.reference, self.beta, self.token_count = reference.to(device).eval(), beta, TokenCount()
+        self.reference, self.beta, self.sums = reference.to(device).eval(), beta, sums
+        self.token_count = TokenCount()
 
     def length(self, encoded: Encoded) -> int:
         # both models read it
@@ -69,7 +77,8 @@ class ImplicitScorer(LikelihoodScorer):
 
     def _chances(self, rows: Sequence[Encoded]) -> list[list[float]]:
         both = zip(self._logprobs(rows), self._logprobs(rows, self.reference), rows, strict=True)
-        return [[float((self.beta * step.sum()).sigmoid()) for step in by_step(ours - theirs, row)] for ours, theirs, row in both]
+        ratios = [torch.stack([step.sum() for step in by_step(ours - theirs, row)]) for ours, theirs, row in both]
+        return [(self.beta * (of.cumsum(0) if self.sums else of)).sigmoid().tolist() for of in ratios]
 
 
 def by_step(tokens: Tensor, row: Encoded) -> list[Tensor]:

@@ -41,16 +41,18 @@ CAUSAL: dict[str, type[StepScorer]] = {
 CONVENTIONS = ("head", "shepherd", "rlhflow", "qwen", "skywork", "generative", "implicit", "likelihood")
 SPLITTER = "splitter"
 """What may be said of every convention: what the steps are that it learnt from."""
-SETTINGS = {"head": ("layout", "separator"), "implicit": ("reference", "beta")}
+SETTINGS = {"head": ("layout", "separator"), "implicit": ("reference", "beta", "sums")}
 """What may be said of a convention, in step_scorer.json or after PATH?."""
+YES_NO = {"true": True, "false": False}
 
 
 def load_scorer(name: str, device: str = "auto", dtype: str = "auto") -> StepScorer:
     """The scorer of steps in a checkpoint: a folder, a run, or a model of the Hugging Face hub.
 
     After a question mark it may be said what the checkpoint does not say, or says otherwise: PATH?as=shepherd (head, shepherd,
-    rlhflow, qwen, skywork, generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH and beta=0.05;
-    for all splitter=newline|paragraph|tag|sentence, what a step is. dtype: of the weights.
+    rlhflow, qwen, skywork, generative, implicit, likelihood); for head layout=trl|chat, for implicit reference=PATH, beta=0.05 and
+    sums=true, where it was taught by outcomes; for all splitter=newline|paragraph|tag|sentence, what a step is. dtype: of the
+    weights.
     Raises RewardlabError for a model that is no scorer of steps, or of a convention that cannot be told.
     """
     found, convention, settings = settings_of(name)
@@ -108,6 +110,8 @@ def _check(name: str, settings: dict[str, Any]) -> None:
         raise RewardlabError(f"{name}: a step's score is read at its separator, which cannot be empty")
     if "beta" in settings and not (number_of(settings["beta"]) or 0) > 0:
         raise RewardlabError(f"{name}: beta is a number above 0, and not {settings['beta']!r}")
+    if str(settings.get("sums", "true")).lower() not in YES_NO:
+        raise RewardlabError(f"{name}: sums is true or false, and not {settings['sums']!r}")
 
 
 def recognised(found: Checkpoint, name: str) -> str:
@@ -162,7 +166,8 @@ def _loaded(convention: str, found: Checkpoint, device: torch.device, dtype: tor
         beside = find(_plain_name(str(settings["reference"])))
         with loading(beside.folder):
             reference = causal(beside, device, dtype)
-        return ImplicitScorer(causal(found, device, dtype), tokenizer, device, reference, float(settings.get("beta", BETA)))
+        beta, sums = float(settings.get("beta", BETA)), YES_NO[str(settings.get("sums", "false")).lower()]
+        return ImplicitScorer(causal(found, device, dtype), tokenizer, device, reference, beta, sums)
     trunk, of_head = _trunk(found, dtype), _head_weights(found.folder)
     if convention == "head":
         plain = {"layout": "chat" if found.config["architectures"][0].endswith("ForSequenceClassification") else "trl"}

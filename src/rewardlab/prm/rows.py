@@ -22,11 +22,31 @@ from rewardlab.tasks.sources import Shuffled
 from rewardlab.text.splitters import SPLITTERS
 
 
-def read_labelled(data: Any, format: str, alternatives: bool, threshold: float | None = None) -> tuple[list[Solution], int]:
-    """The solutions, and how many alternatives were passed over.  threshold: labels from it up are 1, others 0."""
+def read_labelled(
+    data: Any, format: str, alternatives: bool, threshold: float | None = None, taught: str = "steps"
+) -> tuple[list[Solution], int]:
+    """The solutions, and how many alternatives were passed over.  threshold: labels from it up are 1, others 0.  taught: one of
+    `recipe.TAUGHT`, which labels are learnt."""
     passed_over: list[int] = []
     found = [of_its_own(s) for s in solutions_in(data, format, alternatives=alternatives, passed_over=passed_over)]
-    return [s if threshold is None else hard(s, threshold) for s in found], sum(passed_over)
+    rounded_off = [s if threshold is None else hard(s, threshold) for s in found]
+    learnt = {"steps": lambda s: s, "first-error": up_to_error, "outcome": as_outcome}[taught]
+    return [learnt(s) for s in rounded_off], sum(passed_over)
+
+
+def up_to_error(s: Solution) -> Solution:
+    """A solution with labels up to its first wrong step alone."""
+    last = len(s.labels) if s.first_error is None else s.first_error + 1
+    return replace(s, labels=s.labels[:last] + (None,) * (len(s.labels) - last))
+
+
+def as_outcome(s: Solution) -> Solution:
+    """A solution whose last step alone has a label: whether its answer is right, or, where that is not said, all of its steps."""
+    right = s.right
+    if right is None and None not in s.labels:
+        right = s.first_error is None
+    told = None if right is None else float(right)
+    return replace(s, right=right, labels=(*(None,) * (len(s.labels) - 1), told))
 
 
 def splitter_of(data: Any, solutions: Sequence[Solution]) -> str:
@@ -135,7 +155,9 @@ def solutions_task(solutions: Sequence[Solution], test_share: float, seed: int) 
 
 
 def _not_read(solutions: Sequence[Solution]) -> str:
-    """Columns that may have been meant as labels, in words."""
+    """What may have been meant as labels, in words."""
+    if any(s.right is not None for s in solutions):
+        return " (they say whether they are right, which --taught outcome learns)"
     columns = dict.fromkeys(name for s in solutions for name in s.meta if "label" in name.lower() or "rating" in name.lower())
     return (
         f" (they have a column {', '.join(map(repr, columns))}, which is not read: labels are a list in `labels`)"

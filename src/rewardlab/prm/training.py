@@ -24,7 +24,7 @@ from rewardlab.models.load import Policy, load_policy
 from rewardlab.prm.evaluation import evaluate_scorer
 from rewardlab.prm.held_out import notes
 from rewardlab.prm.load import FILE
-from rewardlab.prm.recipe import KINDS, LEARNS, LOSSES, SEPARATOR, scorer_recipe
+from rewardlab.prm.recipe import KINDS, LEARNS, LOSSES, SEPARATOR, TAUGHT, scorer_recipe
 from rewardlab.prm.rows import Lessons, lessons, read_labelled, rounded, solutions_task, splitter_of
 from rewardlab.prm.saving import token_classifier
 from rewardlab.report.model_card import card
@@ -38,7 +38,7 @@ from rewardlab.text.splitters import of_text
 from rewardlab.util.files import new_folder
 from rewardlab.util.progress import console
 
-KIND, LOSS = one_of(*KINDS), one_of(*LOSSES)
+KIND, LOSS, WHAT = one_of(*KINDS), one_of(*LOSSES), one_of(*TAUGHT)
 REFERENCE = "reference"
 MEASURED = 500
 """Held-out solutions of which the model card tells."""
@@ -47,7 +47,7 @@ MEASURED = 500
 def train_scorer(
     data: Any, model: str, out: str | Path, *, kind: str = "head", loss: str = "bce",
     lr: float | None = None, problems: int = 16, beta: float = 0.05, zeta: float = 4.0, tau: float = 0.5, test_share: float = 0.1,
-    format: str = "auto", alternatives: bool = True, threshold: float | None = None, splitter: str = "",
+    format: str = "auto", alternatives: bool = True, threshold: float | None = None, taught: str = "steps", splitter: str = "",
     run: str | Path | None = None, **settings: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a scorer of steps, save it in the folder `out`, and measure what was saved on held-out problems.
@@ -59,7 +59,8 @@ def train_scorer(
     of the prompts, all of whose solutions are held out. run: the folder of the run (default: OUT.run); called again, it resumes
     from there. settings: fields of RunConfig, such as steps, lora_rank, seed, device. Left out, and counted, are solutions that
     exceed the context, have an empty step, or no label. threshold: a label from it up is right, a lower one wrong (None: as the
-    loss takes labels). splitter: what a step is, which is saved with the scorer ("": as `splitter_of` finds).
+    loss takes labels). taught: steps, by every label; first-error, by those up to the first wrong step; outcome, by whether the
+    solution is right. splitter: what a step is, which is saved with the scorer ("": as `splitter_of` finds).
 
     Half of the held-out problems choose the step of training that is saved, and the others are measured, where there are enough
     (`prm/held_out.py`); `note` and `warning` tell what the figures are worth.
@@ -67,28 +68,28 @@ def train_scorer(
     `out` holds a checkpoint that `load_scorer` and transformers load (a head as a token classifier, wrong or right),
     step_scorer.json, which says how it reads solutions, and README.md, a model card. Returns the figures and where all is.
     """
-    _check(kind, loss, threshold, splitter, out := Path(out))
-    solutions, passed_over = read_labelled(data, format, alternatives, threshold)
+    _check(kind, loss, threshold, taught, splitter, out := Path(out))
+    solutions, passed_over = read_labelled(data, format, alternatives, threshold, taught)
     warn("" if threshold is not None else rounded(solutions, loss))
     # no reply is sampled: no room is needed for one
     config = RunConfig(**{**settings, "model": model, "max_new": 1})
     solutions_task(solutions, test_share, config.seed)
     policy = load_policy(model, config.device, config.dtype, config.lora_rank)
     learnt = lessons(solutions, passed_over, kind, policy, test_share, config.seed)
-    shape: dict[str, Any] = {"zeta": zeta, "tau": tau, "beta": beta}
-    lr = rate_of(Update(lr=lr, **LEARNS[kind]), policy)
-    # the rate as a number, by which a run that is gone on with is known again
-    recipe = scorer_recipe(kind, loss, lr=lr, problems=problems, **shape)
+    # the rate as a number, by which a run that is resumed is known again
+    shape, lr = dict[str, Any](zeta=zeta, tau=tau, beta=beta), rate_of(Update(lr=lr, **LEARNS[kind]), policy)
+    recipe = scorer_recipe(kind, loss, taught=taught, lr=lr, problems=problems, **shape)
     done = _trained(recipe, policy, learnt.task, config, Path(run) if run else out.with_name(f"{out.name}.run"))
-    about: dict[str, Any] = {"model": model, "data": name_of(data), "kind": kind, "loss": loss}
+    about: dict[str, Any] = {"model": model, "data": name_of(data), "kind": kind, "loss": loss, "taught": taught}
     about |= ({} if threshold is None else {"threshold": threshold}) | {"splitter": splitter or splitter_of(data, solutions)}
     found = _write(out, done, learnt, config, about | learnt.counts, shape)
     return {"out": str(out), "run": str(done.out), **found}
 
 
-def _check(kind: str, loss: str, threshold: float | None, splitter: str, out: Path) -> None:
+def _check(kind: str, loss: str, threshold: float | None, taught: str, splitter: str, out: Path) -> None:
     KIND.check("kind", kind)
     LOSS.check("loss", loss)
+    WHAT.check("taught", taught)
     if threshold is not None:
         POSITIVE_SHARE.check("threshold", threshold)
     if splitter:
@@ -110,9 +111,7 @@ def _write(
     chosen_by, measured_on = learnt.chosen_by, learnt.measured_on
     kind, model = about["kind"], about["model"]
     with new_folder(out) as new:
-        exported = _save(
-            done, kind, {"convention": kind, **_layout(kind, model, shape["beta"]), "splitter": about["splitter"]}, new
-        )
+        exported = _save(done, kind, {"convention": kind, **_layout(about, shape["beta"]), "splitter": about["splitter"]}, new)
         _save_reference(kind, model, config.device, new)
         found = evaluate_scorer(str(new), measured_on, limit=MEASURED, device=config.device, dtype="float32")
         told = notes(exported, found, chosen_by, chosen_by == measured_on)
@@ -138,10 +137,12 @@ def _trained(recipe: Recipe, policy: Policy, task: Task, config: RunConfig, fold
     return resume(folder, task=task, model=policy, **more)
 
 
-def _layout(kind: str, model: str, beta: float) -> dict[str, Any]:
-    if kind == "implicit":
-        return {"reference": REFERENCE if _made_here(model) else absolute_name(model), "beta": beta}
-    return {"layout": "chat", "separator": SEPARATOR} if kind == "head" else {}
+def _layout(about: dict[str, Any], beta: float) -> dict[str, Any]:
+    if about["kind"] == "implicit":
+        model, whole = about["model"], about["taught"] == "outcome"
+        reference = REFERENCE if _made_here(model) else absolute_name(model)
+        return {"reference": reference, "beta": beta, **({"sums": True} if whole else {})}
+    return {"layout": "chat", "separator": SEPARATOR} if about["kind"] == "head" else {}
 
 
 def _made_here(model: str) -> bool:

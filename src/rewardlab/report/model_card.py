@@ -16,10 +16,16 @@ USE = {
         "user turn a step; the assistant's words before are Yes. A step's score is softmax(Yes, No)[Yes] where its word begins."
     ),
     "implicit": (
-        "It is a language model. A step's score is sigmoid(beta * sum of log(model / reference)) over its tokens; the "
-        "reference, and beta, are in step_scorer.json."
+        "It is a language model. A step's score is sigmoid(beta * sum of log(model / reference)) over its tokens, or, where "
+        "step_scorer.json says sums, over all tokens of the solution up to its end; the reference, and beta, are there too."
     ),
 }
+
+
+TAUGHT = {
+    "steps": "labels of steps", "first-error": "labels of steps up to the first wrong one",
+    "outcome": "whether whole solutions are right: a step's score is the chance that the solution so far ends right",
+}  # fmt: skip
 
 
 def card(name: str, about: Mapping[str, Any], settings: Mapping[str, float], found: Mapping[str, Any]) -> str:
@@ -41,7 +47,7 @@ tags: [process-reward-model, rewardlab]
 - base model: {about["model"]}
 - data: {about["data"]}, {about["trained_on"]} solutions{hard}
 - steps: by {about.get("splitter", "newline")}
-- kind: {about["kind"]}; loss: {about["loss"]}{how}
+- kind: {about["kind"]}; loss: {about["loss"]}{how}; taught by: {TAUGHT[about.get("taught", "steps")]}
 
 ## Use
 

@@ -2,11 +2,13 @@
 
 rewardlab prm train labelled.jsonl --model ORG/NAME --out prm --lora-rank 32
 rewardlab prm train labelled.jsonl --model embedded:arithmetic:judge --out prm --loss soft --steps 100
+rewardlab prm train judged.jsonl --model ORG/NAME --out prm --taught outcome --as implicit
 
 --as head puts a value head on the model and saves a token classifier with two labels; generative has the model say Yes or No
 after each step; implicit takes its log-ratio to what it was before. --loss: bce (labels rounded to right or wrong, at
 --threshold), soft (shares as they are), mse, rank (PQM: right steps above wrong ones, by a margin --zeta), quantile (the --tau
-quantile of the shares).
+quantile of the shares). --taught outcome learns whether whole solutions are right, as an outcome reward model does: rows need the
+column right and no labels; each step's score is then the chance that the solution so far ends right.
 
 A share of the problems is held out: the figures printed, and in the model card, are of these. Of 40 held-out solutions or more,
 those of one half of the problems choose the step of training that is saved, and the figures are of the others; of fewer, all do
@@ -44,6 +46,9 @@ def flags(parser: argparse.ArgumentParser) -> None:
     text = "a label from LABEL up is right, a lower one wrong (default: .5 for bce and rank, else labels as they are); 0.01: hard "
     text += "labels of Monte Carlo shares"
     shared.number_flag(parser, "threshold", text, POSITIVE_SHARE, metavar="LABEL")
+    text = "steps (default), by every label; first-error, by those up to the first wrong step; outcome, by whether the solution is "
+    text += "right, in the column right: no label of a step is needed"
+    parser.add_argument("--taught", default="steps", metavar="BY", help=text)
     text = "what a step is, saved with the model: newline, paragraph, sentence or tag (default: as DATA was labelled)"
     parser.add_argument("--splitter", metavar="NAME", default="", help=text)
     text = "leave out the alternative steps of PRM800K, and PRMBench's originals"
@@ -57,7 +62,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return api.train_scorer(
         args.data, args.model, args.out, kind=args.kind, loss=args.loss, lr=args.lr, problems=args.problems, beta=args.beta,
         zeta=args.zeta, tau=args.tau, test_share=args.test_share, format=args.format, alternatives=args.alternatives,
-        threshold=args.threshold, splitter=args.splitter, run=args.run, **shared.given(args, FIELDS),
+        threshold=args.threshold, taught=args.taught, splitter=args.splitter, run=args.run, **shared.given(args, FIELDS),
     )  # fmt: skip
 
 
