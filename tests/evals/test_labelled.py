@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from rewardlab.core import Trajectory, Turn, ask
+from rewardlab.core import ask
 from rewardlab.evals.labelled import chosen_among, labelled_steps
 from rewardlab.models.embedded import untrained
 from rewardlab.rollouts.labelled import labelled
 
 
-def solution(question, right):
-    problem = ask(question, "1", steps=["a"], labels=[None], right=right)
-    return Trajectory(problem, (Turn(None, np.zeros(1, np.int64), text=question),))
-
-
 def test_the_chosen_of_each_question_and_what_a_random_choice_gets():
     told = (("a", True), ("b", False), ("a", False), ("b", True), ("a", False), ("c", True), ("d", None))
-    rows = [solution(*row) for row in told]
     # a: the right one is worth most; b: the wrong one; c has one solution, d none that is known
-    found = chosen_among(rows, [0.9, 0.8, 0.1, 0.2, 0.3, 0.0, 0.0])
+    found = chosen_among(told, [0.9, 0.8, 0.1, 0.2, 0.3, 0.0, 0.0])
     assert (found["chosen"], found["questions"], found["best"]) == (0.5, 2, 1.0)
     assert found["random"] == pytest.approx((1 / 3 + 1 / 2) / 2)
     assert found["by_auc"] == pytest.approx((1.0 + 0.0) / 2)
 
 
 def test_solutions_that_are_worth_the_same_are_chosen_alike():
-    rows = [solution("a", True), solution("a", False), solution("a", False), solution("a", False)]
-    assert chosen_among(rows, [0.5, 0.5, 0.5, 0.1])["chosen"] == pytest.approx(1 / 3)
+    told = [("a", True), ("a", False), ("a", False), ("a", False)]
+    assert chosen_among(told, [0.5, 0.5, 0.5, 0.1])["chosen"] == pytest.approx(1 / 3)
 
 
 def test_questions_that_are_all_right_have_no_order():
-    found = chosen_among([solution("a", True), solution("a", True)], [0.1, 0.9])
+    found = chosen_among([("a", True), ("a", True)], [0.1, 0.9])
     assert found["chosen"] == 1.0
     assert "by_auc" not in found
 
 
 def test_nothing_is_said_of_single_solutions():
-    assert chosen_among([solution("a", True), solution("b", False)], [0.1, 0.9]) == {}
+    assert chosen_among([("a", True), ("b", False)], [0.1, 0.9]) == {}
 
 
 class Run:

@@ -319,3 +319,22 @@ def test_which_labels_are_learnt():
 def test_solutions_with_verdicts_alone_are_told_how_they_can_teach():
     with pytest.raises(RewardlabError, match=r"none of the 60 solutions has a label .*--taught outcome learns"):
         solutions_task(JUDGED, 0.1, 0)
+
+
+def test_a_scorer_is_measured_by_what_it_chooses_also_without_labels_of_steps(base, tmp_path, capsys):
+    api.train_scorer(SOLUTIONS, base, tmp_path / "prm", **QUICK)
+    rows = [{**row_of(s), "right": s.labels[1] == 1.0} for s in SOLUTIONS[:20]]
+    # of the first question's two solutions no step is labelled
+    bare = [{name: x for name, x in row.items() if name != "labels"} if i < 2 else row for i, row in enumerate(rows)]
+    found = api.evaluate_scorer(str(tmp_path / "prm"), bare, device="cpu", page=tmp_path / "page.html", out=tmp_path / "out.jsonl")
+    assert (found["solutions"], found["left_out"]) == (18, 0)
+    assert [row["by"] for row in found["choosing"]] == ["min", "last", "product", "mean"]
+    assert all((row["questions"], row["random"], row["best"]) == (10, 0.5, 1.0) for row in found["choosing"])
+    scored = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    # the first steps of both are the same, the last ones differ
+    last = [row["chances"][-1] for row in scored]
+    chosen = [scored[i + (last[i + 1] > last[i])]["right"] for i in range(0, 20, 2)]
+    assert found["choosing"][1]["chosen"] == pytest.approx(sum(chosen) / 10)
+    assert "Choosing among solutions" in (tmp_path / "page.html").read_text()
+    # nothing is said where each question has one solution
+    assert api.evaluate_scorer(str(tmp_path / "prm"), rows[::2], device="cpu")["choosing"] == []

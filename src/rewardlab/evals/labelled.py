@@ -19,7 +19,7 @@ from rewardlab.util.outputs import hidden_at, last_tokens, values
 
 Worth = Literal["min", "last", "product", "mean"]
 """What a solution is worth, of the chances of its steps."""
-_WORTH: dict[str, Callable[[np.ndarray], Any]] = {"min": np.min, "last": lambda x: x[-1], "product": np.prod, "mean": np.mean}
+WORTH: dict[str, Callable[[np.ndarray], Any]] = {"min": np.min, "last": lambda x: x[-1], "product": np.prod, "mean": np.mean}
 
 
 @measure
@@ -51,16 +51,17 @@ def labelled_steps(
     named = {f"step_{name}" if name in ("auc", "accuracy") else name: x for name, x in found.items() if name != "right"}
     f1 = first_errors(judged).get("f1")
     told = {"step_auc": 0.5, **named, **({} if f1 is None else {"first_error_f1": f1}), "n": float(found["n"])}
-    return told | chosen_among(rows, [float(_WORTH[by](x)) for x in chances])
+    verdicts = [(t.problem.question, t.problem.meta.get("right")) for t in rows]
+    return told | chosen_among(verdicts, [float(WORTH[by](x)) for x in chances])
 
 
-def chosen_among(rows: Sequence[Trajectory], worth: Sequence[float]) -> dict[str, float]:
+def chosen_among(solutions: Sequence[tuple[str, bool | None]], worth: Sequence[float]) -> dict[str, float]:
     """chosen, random, best and by_auc of `labelled_steps`; {} where no question has several solutions that are known to be right or
-    wrong."""
+    wrong.  solutions: of each its question, and whether it is right."""
     groups: dict[str, list[tuple[float, bool]]] = {}
-    for t, x in zip(rows, worth, strict=True):
-        if (right := t.problem.meta.get("right")) is not None:
-            groups.setdefault(t.problem.question, []).append((x, bool(right)))
+    for (question, right), x in zip(solutions, worth, strict=True):
+        if right is not None:
+            groups.setdefault(question, []).append((x, bool(right)))
     several = [group for group in groups.values() if len(group) > 1]
     if not several:
         return {}

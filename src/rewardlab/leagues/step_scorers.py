@@ -11,7 +11,7 @@ SMALL = {"plain head": "it stays at chance with so few solutions", "generative":
 
 league = League(
     question="You have solutions with labelled steps: which scorer learns most from them?",
-    want="to train a scorer on labelled steps of your own",
+    want="to learn from solutions with labelled steps",
     baseline="steps",
     members=(
         Member("steps", "step_scorer"),
@@ -39,26 +39,26 @@ league = League(
         ),
         World(
             "on SmolLM2", "labelled_solutions", "chains of three steps by writers who err at random, read by a pretrained model",
-            settings={**SURPRISE, "problems": 16}, model="smollm2", lora_rank=16, steps=40, problems=320, rates=(3e-4,), pairs=5,
+            settings={**SURPRISE, "problems": 16}, model="smollm2", lora_rank=16, steps=30, problems=160, rates=(1e-3,), pairs=5,
             new=True, varied=False,
-            absent=dict.fromkeys(("first error", "rank", "implicit outcome"), "a run takes minutes"),
+            absent=dict.fromkeys(("first error", "rank", "implicit outcome", "generative"), "a run takes minutes"),
         ),
     ),
-    outcome=Outcome("chosen", "higher", "right solutions among the chosen of eight", margin=0.05),
+    outcome=Outcome("by_auc", "higher", "right solutions worth more than wrong ones to the same question", margin=0.03),
     measure=None,
-    learns="chosen",
+    learns="by_auc",
     settings={"problems": 32},
     steps=60,
     rates=(3e-4, 1e-3, 3e-3),
-    chosen_by="chosen",
+    chosen_by="by_auc",
     problems=800,
     answers=False,
     costs={
-        "by_auc": "right solutions worth more than wrong ones to the same question",
+        "chosen": "questions whose chosen solution is right",
         "step_auc": "right steps above wrong ones", "first_error_f1": "F1 of first errors, as ProcessBench has it",
     },
     needs="Your rows need the columns prompt, steps and labels, and right, which says whether the solution's answer is right; what "
-    "decides is how often the solution that is chosen among those to a held-out question is right, so give several to each.",
+    "decides is how often a right solution is worth more than a wrong one to the same held-out question, so give several to each.",
     left_out={
         "soft, mse, quantile": "labels of these worlds are right or wrong, from which these losses learn what the others do",
         "scorers that write what they think": "genprm, thinkprm and fover need a model that can verify in words",

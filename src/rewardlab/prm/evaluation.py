@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rewardlab.core import seed_of, uniform_of
 from rewardlab.data.files import is_rows, write
 from rewardlab.data.solutions import Solution, row_of
 from rewardlab.data.step_formats import name_of, read_solutions, solutions_in
 from rewardlab.errors import RewardlabError
+from rewardlab.evals.labelled import WORTH, chosen_among
 from rewardlab.evals.process import THRESHOLD, Judged, best_threshold, figures, first_errors
 from rewardlab.prm import StepScorer, load_scorer
 from rewardlab.prm.rows import by_steps
@@ -40,28 +44,33 @@ def evaluate_scorer(
     threshold: a step is judged right above it.
     fit_threshold: choose it for the best F1 on half of the problems, and measure on the others; never on the same ones.  limit: so
     many solutions, chosen by chance.  page: an HTML page of it.  out: each solution with its `chances`, as JSON lines.
-    Solutions without labels, with blank steps, or longer than the model's context, are left out and counted.
+    Solutions without labels, with blank steps, or longer than the model's context, are left out and counted. Where it is known of
+    several solutions to a question whether they are right (`right`), `choosing` says how often the one that is worth most is, by
+    each way to make one number of the steps; those without labels count there too.
     """
     SHARE.check("threshold", threshold)
     if page:
         check_page(Path(page))
     chosen = _sampled(_solutions(on, format), limit, seed)
     on = name_of(on)
-    if not any(label is not None for _, s in chosen for label in s.labels):
+    if not any(_is_labelled(s) for _, s in chosen):
         raise RewardlabError(f"{on} has no solution with a labelled step to measure on")
     scorer = load_scorer(model, device, dtype) if isinstance(model, str) else model
     began, before = time.perf_counter(), scorer.token_count.total
-    judged = _judged(scorer, chosen)
+    asked = _in_choice([s for _, s in chosen])
+    scored = _judged(scorer, [(name, s) for name, s in chosen if _is_labelled(s) or s.prompt in asked])
+    judged = [(name, j) for name, j in scored if _is_labelled(j.solution)]
     cost = {"tokens": scorer.token_count.total - before, "seconds": round(time.perf_counter() - began, 3)}
     if out:
-        write(out, [{**row_of(j.solution), "chances": list(j.chances)} for _, j in judged])
+        write(out, [{**row_of(j.solution), "chances": list(j.chances)} for _, j in scored])
     measured = judged
     if fit_threshold:
         threshold, measured = _fitted(judged, on, seed)
     document = {
         "model": model if isinstance(model, str) else scorer.name, "convention": scorer.convention, "on": on,
         "threshold": threshold, "threshold_fitted_on": len(judged) - len(measured), "solutions": len(measured),
-        "left_out": len(chosen) - len(judged), **figures([j for _, j in measured], threshold),
+        "left_out": len(chosen) - len(scored), **figures([j for _, j in measured], threshold),
+        "choosing": _choosing([j for _, j in scored]),
         "subsets": _of_subsets(measured, threshold), "cost": cost, **_other_steps(scorer, chosen, on),
     }  # fmt: skip
     if page:
@@ -117,7 +126,7 @@ def _sampled(solutions: list[tuple[str, Solution]], limit: int | None, seed: int
 def _judged(scorer: StepScorer, chosen: Sequence[tuple[str, Solution]]) -> list[tuple[str, Judged]]:
     readable = [
         (name, s) for name, s in chosen
-        if all(step.strip() for step in s.steps) and any(x is not None for x in s.labels) and scorer.fits(s.prompt, s.steps)
+        if all(step.strip() for step in s.steps) and scorer.fits(s.prompt, s.steps)
     ]  # fmt: skip
     found: list[tuple[str, Judged]] = []
     with Bar("scoring solutions", len(readable)) as bar:
@@ -127,6 +136,23 @@ def _judged(scorer: StepScorer, chosen: Sequence[tuple[str, Solution]]) -> list[
             found += [(name, Judged(s, tuple(row))) for (name, s), row in zip(part, rows, strict=True)]
             bar.advance(n=len(part))
     return found
+
+
+def _is_labelled(s: Solution) -> bool:
+    return any(label is not None for label in s.labels)
+
+
+def _in_choice(solutions: Sequence[Solution]) -> set[str]:
+    """The questions of which several solutions are known to be right or wrong."""
+    known = Counter(s.prompt for s in solutions if s.right is not None)
+    return {prompt for prompt, n in known.items() if n > 1}
+
+
+def _choosing(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """For each way to make one number of a solution's steps: how often the chosen one of a question is right."""
+    told = [(j.solution.prompt, j.solution.right) for j in judged]
+    found = {by: chosen_among(told, [float(of(np.array(j.chances))) for j in judged]) for by, of in WORTH.items()}
+    return [{"by": by, **row} for by, row in found.items() if row]
 
 
 def _fitted(judged: Sequence[tuple[str, Judged]], on: str, seed: int) -> tuple[float, list[tuple[str, Judged]]]:

@@ -39,6 +39,11 @@ def page(document: Mapping[str, Any]) -> str:
     sections = [
         section("First errors", figures_table([document["first_error"]]), FIRST),
         section("Steps", figures_table([document["steps"]]), STEPS),
+        *(
+            [section("Choosing among solutions to a question", figures_table(rows), CHOOSING)]
+            if (rows := document["choosing"])
+            else ()
+        ),
         section("Calibration", calibration_plot(document["reliability"]) + figures_table(document["reliability"]), CALIBRATION),
         section("By place of the step", figures_table(document["by_position"])),
         section("By length of the solution", figures_table(document["by_length"])),
@@ -55,6 +60,11 @@ FIRST = (
     "correct_accuracy: of those without, how often no step is judged wrong. f1: the harmonic mean of the two (ProcessBench)."
 )
 STEPS = "auc: how often a right step is scored above a wrong one. brier, ece: of its chance of being right; lower is better."
+CHOOSING = (
+    "chosen: how often, of the solutions to a question, the one that is worth most is right, by its least step, its last, their "
+    "product or mean. random: what a random choice gets. best: how often there is a right one. by_auc: how often a right one is "
+    "worth more than a wrong one to the same question."
+)
 CALIBRATION = "Each dot is a tenth of the chances: what was said, and the share of steps that is right. On the line both agree."
 
 

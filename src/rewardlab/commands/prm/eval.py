@@ -7,8 +7,9 @@ rewardlab prm eval smollm2?as=likelihood --on prmbench --limit 40
 First errors are counted as ProcessBench does: of solutions with a wrong step, how often the first step judged wrong is the first
 wrong one; of those without, how often none is judged wrong; and the harmonic mean of both. A step is judged right if its chance is
 above --threshold. The rest: AUC of steps, Brier score, calibration, accuracy by place and by length, PRMBench's PRMScore of each
-category, and the tokens that it took. --on takes a file or folder, or processbench or prmbench, which are looked for in the folder
-that REWARDLAB_DATA names.
+category, and the tokens that it took. Where the column right says of several solutions to a question whether they are right: how
+often the one that is worth most is, by its least step, its last, their product or mean, beside a random choice. --on takes a file
+or folder, or processbench or prmbench, which are looked for in the folder that REWARDLAB_DATA names.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def show(document: Mapping[str, Any]) -> None:
 
 
 def _tables(document: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    found = [("By place of the step", document["by_position"]), ("By length of the solution", document["by_length"])]
+    found = [("Choosing among solutions to a question, by", rows)] if (rows := document["choosing"]) else []
+    found += [("By place of the step", document["by_position"]), ("By length of the solution", document["by_length"])]
     if bench := document.get("prmbench"):
         whole = {name: value for name, value in bench.items() if name not in ("groups", "categories")}
         rows = [{"category": "all", **whole}, *({"category": name, **row} for name, row in bench["categories"].items())]
