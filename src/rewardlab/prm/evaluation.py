@@ -51,21 +51,17 @@ def evaluate_scorer(
     SHARE.check("threshold", threshold)
     if page:
         check_page(Path(page))
-    chosen = _sampled(_solutions(on, format), limit, seed)
-    on = name_of(on)
+    chosen, on = _sampled(_solutions(on, format), limit, seed), name_of(on)
     if not any(_is_labelled(s) for _, s in chosen):
         raise RewardlabError(f"{on} has no solution with a labelled step to measure on")
     scorer = load_scorer(model, device, dtype) if isinstance(model, str) else model
     began, before = time.perf_counter(), scorer.token_count.total
-    asked = _in_choice([s for _, s in chosen])
-    scored = _judged(scorer, [(name, s) for name, s in chosen if _is_labelled(s) or s.prompt in asked])
+    scored = _judged(scorer, chosen)
     judged = [(name, j) for name, j in scored if _is_labelled(j.solution)]
     cost = {"tokens": scorer.token_count.total - before, "seconds": round(time.perf_counter() - began, 3)}
     if out:
         write(out, [{**row_of(j.solution), "chances": list(j.chances)} for _, j in scored])
-    measured = judged
-    if fit_threshold:
-        threshold, measured = _fitted(judged, on, seed)
+    threshold, measured = _fitted(judged, on, seed) if fit_threshold else (threshold, judged)
     document = {
         "model": model if isinstance(model, str) else scorer.name, "convention": scorer.convention, "on": on,
         "threshold": threshold, "threshold_fitted_on": len(judged) - len(measured), "solutions": len(measured),
@@ -124,9 +120,11 @@ def _sampled(solutions: list[tuple[str, Solution]], limit: int | None, seed: int
 
 
 def _judged(scorer: StepScorer, chosen: Sequence[tuple[str, Solution]]) -> list[tuple[str, Judged]]:
+    """Those that the scorer can read and of which something can be measured: labelled ones, and those that are chosen among."""
+    several = _in_choice([s for _, s in chosen])
     readable = [
         (name, s) for name, s in chosen
-        if all(step.strip() for step in s.steps) and scorer.fits(s.prompt, s.steps)
+        if (_is_labelled(s) or s.prompt in several) and all(step.strip() for step in s.steps) and scorer.fits(s.prompt, s.steps)
     ]  # fmt: skip
     found: list[tuple[str, Judged]] = []
     with Bar("scoring solutions", len(readable)) as bar:
