@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of, told_template
 from rewardlab.api.pass_rates import VERIFIER, check_out, file_problems, file_task, fitted_problems, in_work
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Trajectory, Turn
@@ -77,6 +77,7 @@ def code_traces_file(
         problems, fate = fitted_problems(problems, fate, policy, config)
         find = Writer(begin_run(Recipe(), policy, file_task(problems), config), judge, tries, temperature, seconds)
         about |= {"model": identity(config.model or policy.name), "max_new": find.run.max_new, "seed": config.seed}
+        about |= told_template(config)
     with work_beside(out, about) as work:
         resumed = len(work.done)
         found = iter(in_work(problems, find, work, batch))

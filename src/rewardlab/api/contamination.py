@@ -9,7 +9,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of, told_template
 from rewardlab.api.pass_rates import VERIFIER, check_out, file_problems, file_task, fitted_problems, in_work
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run
@@ -59,7 +59,7 @@ def contamination_file(
         registry.part("reward", VERIFIER) if reward is None else reward_from(reward), shown, least,
     )  # fmt: skip
     name = config.model or file_task(problems).model if model is None or isinstance(model, str) else policy.name
-    about = {"model": identity(name), **probe.settings, "batch": batch, "dtype": config.dtype}
+    about = {"model": identity(name), **probe.settings, "batch": batch, "dtype": config.dtype, **told_template(config)}
     with work_beside(out, about) as work:
         facts = {"model": about["model"], "shown": shown, "resumed_batches": len(work.done)}
         found = in_work(problems, probe, work, batch)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from rewardlab.api.inputs import policy_of
+from rewardlab.api.inputs import in_template, policy_of
 from rewardlab.api.untaught import tell_untaught
 from rewardlab.core import Task
 from rewardlab.errors import RewardlabError
@@ -81,4 +81,4 @@ def _unloaded(name: str, config: RunConfig, dtype: torch.dtype) -> Policy:
     policy = planned(f"{prefix}{name}", config.device, dtype_below(config, dtype) if config.lora_rank else dtype, config.lora_rank)
     if config.gradient_checkpointing and isinstance(policy, TextPolicy):
         policy.recomputes = True
-    return policy
+    return in_template(policy, config)

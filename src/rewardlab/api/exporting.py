@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -26,7 +26,7 @@ from rewardlab.models.writing import WRITER, how_written, names_writer, write_wr
 from rewardlab.policies.adapter import CONFIG
 from rewardlab.policies.ends import SCORED_AT
 from rewardlab.runs.named import read_config
-from rewardlab.settings.domain import PATH, POSITIVE, one_of
+from rewardlab.settings.domain import KWARGS, PATH, POSITIVE, one_of
 from rewardlab.text.principles import AFTER, ASKED_AT
 from rewardlab.util.files import new_folder
 from rewardlab.util.reads import stated_reads, write_reads
@@ -80,12 +80,13 @@ def export(
 
 def export_recipe(
     recipe: Recipe, out: Path | str, *, task: Task | None = None, steps: int = 100, max_new: int | None = None, rows: int = 4096,
-    engine: str = "verl", check: Sequence[str] | None = None,
+    engine: str = "verl", check: Sequence[str] | None = None, chat_template_kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write a recipe as the files that another engine takes: its configuration, reward, credit, loss, data, and a script.
 
     task: its problems become the engine's data (`rows` of them if it has no end), and its verifier is the one behind `correct()`.
     max_new: the most tokens of a reply (None: the task's).
+    chat_template_kwargs: what the model's chat template is told beside the messages.
     check: arguments of the script, under which the engine's own code validates what was written (None: it is not asked).
 
     Returns what was written, how to start it, and in what the engine differs; where it cannot carry the recipe, nothing is written
@@ -102,7 +103,7 @@ def export_recipe(
         raise RewardlabError(f"the reward of {recipe.name} asks the task's verifier: name the task, or give a reward of your own")
     written = verl.write(
         recipe, out, task=task, steps=steps, max_new=max_new or (task.max_new if task else 1024), rows=rows,
-        methods=_own_methods(recipe),
+        methods=_own_methods(recipe), told=KWARGS.check("chat_template_kwargs", chat_template_kwargs or {}),
     )  # fmt: skip
     if check is not None:
         verl.require()

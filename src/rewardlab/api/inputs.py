@@ -49,8 +49,9 @@ def as_in_run(
 ) -> tuple[RunConfig, Task | str | None]:
     """The configuration and task to measure a model with: where it is a run, the run's own, but for what is given.
 
-    A run's task comes with its held-out file, columns and system message. Other problems of the user's own are read with the same
-    columns and system message; a task of ours has its own. Without a task or a run, a held-out file (`test`) is the task.
+    A run's task comes with its held-out file, columns and system message, and its chat template is told what the run told it. Other
+    problems of the user's own are read with the same columns and system message; a task of ours has its own. Without a task or a run, a
+    held-out file (`test`) is the task.
     """
     task = named_task(task)
     if (document := config_of_run(model)) is None:
@@ -58,6 +59,9 @@ def as_in_run(
         return configured(None, model, task, changes), task
     was, source = RunConfig.from_json(document), document.get("source")
     taken = {name: getattr(was, name) for name in ("overlong", "max_new") if name not in changes}
+    # of others that are given the run's template takes those that they do not name
+    if was.chat_template_kwargs and "chat_template_kwargs" not in changes:
+        taken["chat_template_kwargs"] = was.chat_template_kwargs
     if task is None:
         if not source:
             raise RewardlabError(f"which task? that of the run {model} was made in Python; give a task")
@@ -193,7 +197,7 @@ def corrected(recipe: Recipe, mismatch: str | None) -> Recipe:
 
 def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy: an object, or the one that the configuration names; without a name, the small one made for the task."""
-    policy = _policy_of(model, config, task)
+    policy = in_template(_policy_of(model, config, task), config)
     if config.gradient_checkpointing:
         if not isinstance(policy, TextPolicy):
             raise RewardlabError(f"gradient_checkpointing is for language models; this policy is a {type(policy).__name__}")
@@ -203,6 +207,23 @@ def policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Poli
 
         policy.sampler = sampler_of(config.sampler, policy)
     return policy
+
+
+def in_template(policy: Policy, config: RunConfig) -> Policy:
+    """The policy with what the configuration says to its chat template. Raises RewardlabError where that reads no such thing."""
+    if not config.chat_template_kwargs:
+        return policy
+    if not hasattr(type(policy), "use_template_kwargs"):
+        raise RewardlabError(
+            f"chat_template_kwargs are for models that read messages by a chat template; this one is a {type(policy).__name__}"
+        )
+    policy.use_template_kwargs(config.chat_template_kwargs)
+    return policy
+
+
+def told_template(config: RunConfig) -> dict[str, Any]:
+    """What else than its name a model's replies depend on, for requests that are known again."""
+    return {"chat_template_kwargs": config.chat_template_kwargs} if config.chat_template_kwargs else {}
 
 
 def _policy_of(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:

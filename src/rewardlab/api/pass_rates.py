@@ -10,7 +10,7 @@ from typing import Any
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
 from rewardlab.api.checking import check_answers
-from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of, told_template
 from rewardlab.api.pictures import check_sees
 from rewardlab.api.prompt_lengths import Fitter
 from rewardlab.api.row_rewards import require
@@ -73,7 +73,7 @@ def pass_rate_file(
     problems, fate = fitted_problems(problems, fate, policy, config)
     sampler = Sampler(begin_run(Recipe(), policy, file_task(problems), config), part, samples, temperature, accept)
     name = config.model or file_task(problems).model if model is None or isinstance(model, str) else policy.name
-    about = {"model": identity(name), **sampler.settings, "batch": batch, "dtype": config.dtype}
+    about = {"model": identity(name), **sampler.settings, "batch": batch, "dtype": config.dtype, **told_template(config)}
     with work_beside(out, about) as work:
         facts = {"model": about["model"], "reward": about["reward"], "resumed_batches": len(work.done)}
         found = in_work(problems, sampler, work, batch)

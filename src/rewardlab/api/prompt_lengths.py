@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rewardlab.api.inputs import policy_of
+from rewardlab.api.inputs import in_template, policy_of
 from rewardlab.api.pictures import check_sees
 from rewardlab.api.written_lengths import fit_written
 from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
@@ -17,7 +17,7 @@ from rewardlab.engine.distributed import is_rank_zero
 from rewardlab.engine.episodes import environment_of
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import find
-from rewardlab.models.load import Policy
+from rewardlab.models.load import Policy, use_template_of
 from rewardlab.models.planned import is_checkpoint, planned
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.text import TextPolicy
@@ -88,6 +88,10 @@ def opening_of(env: Environment, task: Task, policy: TextPolicy) -> int:
 
 def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     """The policy as far as it reads prompts: of a checkpoint the tokenizer alone, without weights."""
+    return in_template(_reader(model, config, task), config)
+
+
+def _reader(model: str | Policy | None, config: RunConfig, task: Task) -> Policy:
     name = config.model or task.model
     if not (model is None or isinstance(model, str)) or not is_checkpoint(name):
         return policy_of(model, config, task)
@@ -104,6 +108,7 @@ def text_reader(model: str | Policy | None, config: RunConfig, task: Task) -> Po
         return planned(name, "cpu", torch.float32)
     folder = str(found.folder)
     reader = TextPolicy(AutoTokenizer.from_pretrained(folder, trust_remote_code=False))
+    use_template_of(reader, found.adapter)
     config_there = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     reader.context = context_of(SimpleNamespace(config=config_there), reader.tokenizer)
     return reader

@@ -10,7 +10,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of, told_template
 from rewardlab.api.pass_rates import check_out, file_problems, file_task, in_work
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Message, Problem, Recipe, Run, Sampling, Trajectory
@@ -106,7 +106,7 @@ def terminal_tasks_file(
     strong = policy_of(None, replace(config, model=solver), task) if solver else policy
     run, attempting = (begin_run(Recipe(), one, task, config) for one in (policy, strong))
     make = Maker(run, attempting, attempts, turns, temperature)
-    about = {"model": identity(config.model or policy.name), "solver": identity(solver), **make.settings}
+    about = {"model": identity(config.model or policy.name), "solver": identity(solver), **make.settings, **told_template(config)}
     with work_beside(out, about) as work:
         resumed = len(work.done)
         found = iter(in_work(problems, make, work, batch))

@@ -48,6 +48,7 @@ from rewardlab.engine.rates import say_rates, with_rates
 from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import absolute_name
 from rewardlab.models.load import Policy
+from rewardlab.policies.template_kwargs import kwargs_in
 from rewardlab.report.page import write_report
 from rewardlab.runs.config import COLUMNS, IN_PYTHON, RunConfig
 from rewardlab.runs.folder import checkpointed, new_run_folder, saying_how_to_resume
@@ -219,6 +220,8 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
         "params": sum(p.numel() for p in policy.parameters()),
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
         **base_of(policy),
+        # also what the template of a run or an export has had from before
+        **({"chat_template_kwargs": told} if (told := kwargs_in(getattr(policy.tokenizer, "chat_template", None))) else {}),
     }
     document = _document(recipe, task, config, folder) | about_run
     needed = disk_bytes(recipe, policy, run.models, config)

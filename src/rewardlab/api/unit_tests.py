@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.api.arguments import named_model
-from rewardlab.api.inputs import as_in_run, begin_run, policy_of
+from rewardlab.api.inputs import as_in_run, begin_run, policy_of, told_template
 from rewardlab.api.pass_rates import check_out, file_problems, file_task, fitted_problems, in_work
 from rewardlab.clients.endpoint import identity
 from rewardlab.core import Problem, Recipe, Run, Sampling, Trajectory
@@ -55,7 +55,8 @@ def written_tests_file(
     policy = policy_of(model, config, file_task(asked))
     asked, fate = fitted_problems(asked, fate, policy, config)
     writer = Writer(begin_run(Recipe(), policy, file_task(asked), config), tests, temperature)
-    about = {"model": identity(config.model or policy.name), **writer.settings, "program_column": program_column, "batch": batch}
+    about = {"model": identity(config.model or policy.name), **told_template(config), **writer.settings}
+    about |= {"program_column": program_column, "batch": batch}
     with work_beside(out, about) as work:
         facts = {"model": about["model"], "resumed_batches": len(work.done)}
         found = in_work(asked, writer, work, batch)

@@ -78,7 +78,8 @@ class Client:
         Raises RewardlabError where no request could do better: the address, name or key is wrong, the server was never reached,
         or the budget does not suffice; without `stop`, these are failures too. Replies that came before are kept.
         """
-        how = (self.endpoint.model, self.settings.limit, self.settings.marks, self.settings.neutral)
+        said = self.settings
+        how = (self.endpoint.model, said.limit, said.marks, said.neutral, said.chat_template_kwargs)
         calls = [Call("/chat/completions", r.body(*how), r.sample, r.most_read, r.max_new) for r in requests]
         return self.ask(calls, reply_of, stop)
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from rewardlab.errors import RewardlabError
-from rewardlab.settings.domain import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, check_values, read_options
+from rewardlab.settings.domain import (
+    KWARGS,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    check_values,
+    read_options,
+)
 
 PREFIX = "openai:"
-SAYS = ("prefill", "marks", "tokenizer", "ids", "neutral")
+SAYS = ("prefill", "marks", "tokenizer", "ids", "neutral", "chat_template_kwargs")
 """The options that what a served model says may depend on."""
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 _HOW = "write openai:URL#NAME, such as openai:http://localhost:8000/v1#my-model or openai:https://api.openai.com/v1#gpt-4o-mini"
@@ -30,7 +40,9 @@ class Settings:
     assistant.  marks: how the server is told to write one of a judge's marks and nothing else, for models too small to keep to a
     form: grammar (llama.cpp), structured_outputs (vLLM), regex (SGLang); empty: it is only asked to.  tokenizer: a folder or a name
     of the hub, for a policy's ids.  ids: prompts are sent as these ids, and replies come as ids with log-probs (vLLM).  neutral:
-    top-p, top-k, min-p and the repetition penalty are sent where they change nothing, too.  context: ids of prompt and reply, if
+    top-p, top-k, min-p and the repetition penalty are sent where they change nothing, too.
+    chat_template_kwargs: what the server tells its chat template beside the messages, as vLLM, SGLang and llama.cpp take it, a JSON
+    object: chat_template_kwargs={"enable_thinking": false}.  context: ids of prompt and reply, if
     to be checked.
     """
 
@@ -51,10 +63,12 @@ class Settings:
     tokenizer: str = ""
     ids: bool = False
     neutral: bool = False
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     context: PositiveInt | None = None
 
     def __post_init__(self) -> None:
         check_values(type(self), vars(self), " of a served model")
+        KWARGS.check("chat_template_kwargs of a served model", self.chat_template_kwargs)
         if self.cost is not None and not (self.price_in or self.price_out):
             raise RewardlabError("cost of a served model needs its prices for a million tokens: price_in=0.15,price_out=0.6")
         if self.ids and not self.tokenizer:
@@ -90,7 +104,8 @@ def is_served(name: Any) -> bool:
 def endpoint_of(name: str) -> Endpoint:
     """The endpoint of openai:URL#NAME,option=value. Raises RewardlabError for what cannot be read."""
     address, _, rest = name.removeprefix(PREFIX).partition("#")
-    model, *options = rest.split(",")
+    # not at commas within a JSON object
+    model, *options = re.split(r",(?![^{}]*\})", rest)
     if "," in address:
         raise RewardlabError(f"{name!r}: options follow the model's name; {_HOW}")
     # an environment variable may be called as a number is written
@@ -107,7 +122,11 @@ def identity(name: Any) -> Any:
         return name
     endpoint, usual = endpoint_of(name), Settings()
     told = {key: value for key in SAYS if (value := getattr(endpoint.settings, key)) != getattr(usual, key)}
-    return ",".join([f"{PREFIX}{endpoint.url}#{endpoint.model}", *(f"{key}={value}" for key, value in told.items())])
+    return ",".join([f"{PREFIX}{endpoint.url}#{endpoint.model}", *(f"{key}={_written(value)}" for key, value in told.items())])
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else str(value)
 
 
 def base_of(url: str) -> str:

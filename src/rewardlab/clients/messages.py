@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TypeGuard
@@ -40,6 +40,7 @@ class Request:
     messages: (role, text) pairs.  likely: how many of the likeliest tokens are wanted at each position, with log-probs, where the
     server gives them.  sample: which of several replies to the same request this is.  prefill: the last message is of the
     assistant, and is to be continued.  marks: the texts of which the reply shall be one, where the server is told so.
+    template: what the server's chat template is told beside the messages, as a JSON object; "": what the model's name says of that.
     images: of each message the addresses (`data:`) of what it shows: at its marks <image> where it has as many, else before its
     text; empty where no message shows anything.
     """
@@ -56,6 +57,7 @@ class Request:
     prefill: bool = False
     marks: tuple[str, ...] = ()
     images: tuple[tuple[str, ...], ...] = ()
+    template: str = ""
 
     @property
     def most_read(self) -> int:
@@ -63,10 +65,14 @@ class Request:
         shown = IMAGE * sum(map(len, self.images))
         return AROUND + shown + sum(AROUND + len(text.encode("utf-8", "replace")) for _, text in self.messages)
 
-    def body(self, model: str, limit: str = "max_tokens", marks: str = "", neutral: bool = False) -> dict[str, Any]:
+    def body(
+        self, model: str, limit: str = "max_tokens", marks: str = "", neutral: bool = False,
+        template: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """The request as JSON. What is as servers have it anyway is left out, since some refuse what they do not know.
 
-        marks: how the server is told of the marks; empty: not at all.  neutral: settings that change nothing are sent, too.
+        template: what the chat template is told, where the request does not say.  marks: how the server is told of the marks;
+        empty: not at all.  neutral: settings that change nothing are sent, too.
         """
         body: dict[str, Any] = {
             "model": model, "messages": self._messages(), limit: self.max_new,
@@ -75,6 +81,7 @@ class Request:
         optional = {
             "top_p": self.top_p if self.top_p < 1 else None, "top_k": self.top_k or None, "seed": self.seed,
             "stop": list(self.stop) or None, "logprobs": True if self.likely else None, "top_logprobs": self.likely or None,
+            "chat_template_kwargs": json.loads(self.template) if self.template else dict(template or {}) or None,
             "add_generation_prompt": False if self.prefill else None, "continue_final_message": True if self.prefill else None,
         }  # fmt: skip
         told = {marks: MARKS[marks](self.marks)} if marks and self.marks else {}

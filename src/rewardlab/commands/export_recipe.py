@@ -33,7 +33,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
     checked = "let verl's own code validate it, under these arguments of run.sh (extra `verl`)"
     parser.add_argument("--check", nargs="?", const="", metavar="WORDS", help=checked)
     shared.reward_flag(parser)
-    shared.config_flags(parser, (*shared.DATA, "steps", "max_new"))
+    shared.config_flags(parser, (*shared.DATA, "chat_template_kwargs", "steps", "max_new"))
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     task = shared.load_task(args) if args.task else None
     return api.export_recipe(
         recipe, out, task=task, max_new=args.max_new, rows=args.rows, engine=args.engine,
-        check=None if args.check is None else shlex.split(args.check), **shared.given(args, ["steps"]),
+        check=None if args.check is None else shlex.split(args.check), **shared.given(args, ["chat_template_kwargs", "steps"]),
     )  # fmt: skip
 
 

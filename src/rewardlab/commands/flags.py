@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FIELDS: dict[str, Field] = {f.name: f for f in fields(RunConfig)}
 DATA = ("task", *COLUMNS, "overlong")
 """Which problems, and how they are read: the same flags for every command that reads problems."""
-MODEL = ("model", "device", "dtype", "sampler", "lora_rank", "max_new")
+MODEL = ("model", "chat_template_kwargs", "device", "dtype", "sampler", "lora_rank", "max_new")
 """Which policy, and where it runs: the same flags for every command that loads one."""
 LOADED = tuple(name for name in MODEL if name != "lora_rank")
 """MODEL for commands that do not train: adapters that are not trained change nothing."""

@@ -28,7 +28,7 @@ def flags(parser: argparse.ArgumentParser) -> None:
         help="a run, a folder (checkpoint, PEFT adapter), ORG/NAME of the hub, smollm2, embedded:TASK",
     )
     parser.add_argument("--name", metavar="NAME", help="model name for clients (default: the folder's, or the model's own)")
-    shared.config_flags(parser, ("device", "dtype"))
+    shared.config_flags(parser, ("chat_template_kwargs", "device", "dtype"))
     shared.config_flag(parser, "max_new", help="tokens of a reply, at most, and where a request does not say (default 1024)")
     shared.number_flag(parser, "queue", "requests in the queue; more are refused until it drains (default 256)", default=256)
     shared.address_flags(parser, PORT)
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     from rewardlab.servers import serve_policy
 
-    given = shared.given(args, ("device", "dtype", "max_new"))
+    given = shared.given(args, ("chat_template_kwargs", "device", "dtype", "max_new"))
     most_new = given.pop("max_new", 1024)
     return serve_policy.serve(args.model, address, name=args.name, most_new=most_new, queue=args.queue, **given)
 

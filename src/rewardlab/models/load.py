@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from pathlib import Path
 from typing import Any
 
 from rewardlab.clients.endpoint import is_served
@@ -15,6 +16,7 @@ from rewardlab.models.formats import stored_dtype
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.int8 import CANNOT_TRAIN
 from rewardlab.policies.llama.int8 import PREFIX as INT8
+from rewardlab.policies.template_kwargs import with_template_of
 from rewardlab.util.device import device_of
 from rewardlab.util.progress import console
 
@@ -141,7 +143,14 @@ def _from_checkpoint(name: str, found: Checkpoint, device: str, dtype: str, lora
         check_asked(name, found, lora_rank)
         policy = _loaded(name, found, device, dtype, lora_rank)
     policy.loaded_dtype = stored_dtype(found.folder)
+    use_template_of(policy, found.adapter)
     return policy
+
+
+def use_template_of(policy: Policy, adapter: Path | None) -> None:
+    """Render messages by the chat template that stands beside an adapter, where that is another than its base's."""
+    if adapter and (words := with_template_of(policy.tokenizer, adapter)) is not None:
+        policy.use_tokenizer(words)
 
 
 def _loaded(name: str, found: Checkpoint, device: str, dtype: str, lora_rank: int | None) -> Policy:

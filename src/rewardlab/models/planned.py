@@ -18,7 +18,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.models.checkpoint import NAMES, Checkpoint, find, is_packaged, kind_of, loading, parted
 from rewardlab.models.fingerprint import fingerprint as code_fingerprint
 from rewardlab.models.formats import stored_dtype
-from rewardlab.models.load import OWN, Policy, _of_task, check_asked, check_encoder, load_policy
+from rewardlab.models.load import OWN, Policy, _of_task, check_asked, check_encoder, load_policy, use_template_of
 from rewardlab.policies.hf.sight import FAMILIES
 from rewardlab.policies.llama.checkpoint import check_weights
 from rewardlab.policies.llama.lora import check_adapter
@@ -65,6 +65,7 @@ def _unloaded(name: str, found: Checkpoint, device: str, dtype: torch.dtype, lor
     policy.packed, policy.loaded_dtype = prefix == "nf4:", stored_dtype(found.folder)
     policy.base = found.base if lora_rank else None
     policy.stop_as_in(found.folder)
+    use_template_of(policy, found.adapter)
     return policy
 
 

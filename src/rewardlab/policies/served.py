@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from rewardlab.data.pictures import addresses
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.chat import in_words, rendered
 from rewardlab.policies.replies import seeds_of
+from rewardlab.policies.template_kwargs import with_kwargs
 from rewardlab.policies.text import pay_of
 
 UNLIMITED = 1 << 40
@@ -63,8 +65,11 @@ class ServedPolicy:
     def __init__(self, client: Client):
         self.client, self.token_count = client, TokenCount()
         self.context = client.settings.context or UNLIMITED
+        self._told: Mapping[str, Any] = {}
         if client.settings.tokenizer:
             self.tokenizer = _tokenizer(client.settings.tokenizer)
+        if client.settings.chat_template_kwargs:
+            self.use_template_kwargs(client.settings.chat_template_kwargs)
         self._characters = not client.settings.tokenizer
         # until a server is seen not to say which stop string ended a reply
         self._tells = True
@@ -86,6 +91,12 @@ class ServedPolicy:
         if name in ("evaluate", "parameters", "copy", "save", "state", "load_state"):
             raise NotServed(CANNOT_TRAIN)
         raise NotServed(f"a served model has no {name!r}: its weights are with its server")
+
+    def use_template_kwargs(self, kwargs: Mapping[str, Any]) -> None:
+        """Have the server's chat template told these, over what it is told already; and that of the tokenizer, if one is named."""
+        if self.client.settings.tokenizer:
+            self.tokenizer = with_kwargs(self.tokenizer, kwargs)
+        self._told = {**self._told, **kwargs}
 
     # ---- text and ids ------------------------------------------------------------------------------------------------
 
@@ -170,7 +181,8 @@ class ServedPolicy:
                 "write openai:URL#NAME,prefill=true if the server continues a last message of the assistant, as vLLM does"
             )
         drawn = sampling.max_new, sampling.temperature, sampling.top_p, sampling.top_k, seed
-        return Request(messages, *drawn, prefill=prefill, images=addresses(_said(trajectory)))
+        told = json.dumps(self._told, sort_keys=True) if self._told else ""
+        return Request(messages, *drawn, prefill=prefill, images=addresses(_said(trajectory)), template=told)
 
     def _replies(self, requests: list[Request], stop: tuple[str, ...]) -> list[Reply]:
         if not stop or not self._tells:

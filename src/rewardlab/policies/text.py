@@ -23,6 +23,7 @@ from rewardlab.policies.head import at_temperature, divergences, gradient_produc
 from rewardlab.policies.joint import Joins
 from rewardlab.policies.kept import Kept, most_bytes
 from rewardlab.policies.layers import HasLayers
+from rewardlab.policies.template_kwargs import with_kwargs
 from rewardlab.policies.tokenizer import encoded
 from rewardlab.policies.vectors import NO_TOKEN
 from rewardlab.policies.weights import shown
@@ -46,6 +47,8 @@ class TextPolicy(HasLayers, Joins):
     """The checkpoint's own generation_config.json, for whoever samples from it elsewhere; here it decides nothing but `ends`."""
     packed = False
     """Whether the matrices of the layers are kept in 4 bits."""
+    own_template = False
+    """Whether the chat template is another than that of the checkpoint below adapters."""
     shares_prompts = False
     """Whether a prompt of neighbouring rows is computed once."""
     recomputes = False
@@ -77,6 +80,20 @@ class TextPolicy(HasLayers, Joins):
 
     def __repr__(self) -> str:
         return shown(self)
+
+    def use_template_kwargs(self, kwargs: Mapping[str, Any]) -> None:
+        """Render messages with these keyword arguments of the chat template, over those that it has (`template_kwargs.py`).
+
+        Raises RewardlabError for a name that the template does not read, and without a template.
+        """
+        self.use_tokenizer(with_kwargs(self.tokenizer, kwargs))
+
+    def use_tokenizer(self, tokenizer: Any) -> None:
+        """Render messages by the template of this copy of the tokenizer, which saved adapters have then, too."""
+        self.tokenizer, self._end, self.own_template = tokenizer, turn_end(tokenizer), True
+        self._between.clear()
+        # what reads pictures has made its own of the old one
+        self.__dict__.pop("_speaker", None)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -255,6 +272,7 @@ class TextPolicy(HasLayers, Joins):
         """Take over what the policy that this one is a copy of was loaded with."""
         self.base, self.loaded_dtype = other.base, other.loaded_dtype
         self.ends, self.generation = other.ends, other.generation
+        self.own_template = other.own_template
 
     def save_tokenizer(self, folder: Path) -> None:
         """Write the tokenizer, and how replies are generated, with the tokens that end one."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from rewardlab import registry
 from rewardlab.api.arguments import named_model
-from rewardlab.api.inputs import as_in_run, task_of
+from rewardlab.api.inputs import as_in_run, task_of, told_template
 from rewardlab.api.prompt_lengths import Fitter, text_reader
 from rewardlab.api.row_rewards import require
 from rewardlab.api.streaming import Kept, finished, kept_beside
@@ -76,7 +76,7 @@ def _request(
 ) -> dict[str, Any]:  # fmt: skip
     """All that the labels depend on, as plain data."""
     named = task.name if isinstance(task, Task) else task
-    request = {"task": named, "model": _name(model or config.model), "judge": _name(judge), **vars(labels)}
+    request = {"task": named, "model": _name(model or config.model), "judge": _name(judge), **vars(labels), **told_template(config)}
     if solutions is not None:
         request |= {"solutions": name_of(solutions), "digest": hashlib.blake2b(_bytes(solutions), digest_size=12).hexdigest()}
     fields = ("seed", "max_new", "dtype", "system", "overlong", "prompt_column", "answer_column")

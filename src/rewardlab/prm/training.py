@@ -12,6 +12,7 @@ import numpy as np
 
 from rewardlab import registry
 from rewardlab.api.exporting import export
+from rewardlab.api.inputs import in_template
 from rewardlab.api.result import Result
 from rewardlab.api.training import resume, train
 from rewardlab.core import Problem, Recipe, Score, Task, Trajectory, Turn, Update
@@ -74,7 +75,7 @@ def train_scorer(
     # no reply is sampled: no room is needed for one
     config = RunConfig(**{**settings, "model": model, "max_new": 1})
     solutions_task(solutions, test_share, config.seed)
-    policy = load_policy(model, config.device, config.dtype, config.lora_rank)
+    policy = in_template(load_policy(model, config.device, config.dtype, config.lora_rank), config)
     learnt = lessons(solutions, passed_over, kind, policy, test_share, config.seed)
     # the rate as a number, by which a run that is resumed is known again
     shape, lr = dict[str, Any](zeta=zeta, tau=tau, beta=beta), rate_of(Update(lr=lr, **LEARNS[kind]), policy)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.errors import RewardlabError, unknown
-from rewardlab.settings.domain import COUNT, NAME, PATH, POSITIVE, SHARE, SWITCH, WHOLE, Domain, number, one_of, parse_value
+from rewardlab.settings.domain import COUNT, KWARGS, NAME, PATH, POSITIVE, SHARE, SWITCH, WHOLE, Domain, number, one_of, parse_value
 from rewardlab.settings.sampling import MISMATCH, SAMPLER
 
 STEPS = 100
@@ -64,7 +64,9 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
     return {name: parse_value(value) if equals else True for name, equals, value in pairs}
 
 
-LATER = ("image_column", "image_folder", "shard", "sampler", "mismatch", "gradient_checkpointing", "save_every")
+LATER = (
+    "chat_template_kwargs", "image_column", "image_folder", "shard", "sampler", "mismatch", "gradient_checkpointing", "save_every",
+)  # fmt: skip
 """Settings that config.json holds only where they are set: what is keyed by a configuration keeps the key it had before them."""
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
 DEVICE = Domain("auto, cpu, cuda or cuda:N", _device)
@@ -144,6 +146,10 @@ class RunConfig:
         "transformers runs it even where the lean policy could; with nf4: in 4 bits, below adapters; "
         "with int8: weights in 8 bits, which answer faster and cannot be trained "
         "(default: the task's own small policy)", metavar="MODEL",
+    )  # fmt: skip
+    chat_template_kwargs: Mapping[str, Any] = setting(
+        {}, KWARGS, "what the model's chat template is told beside the messages, as JSON: '{\"enable_thinking\": false}' of Qwen3; "
+        "the run's models and exports keep it", metavar="JSON",
     )  # fmt: skip
     device: str = setting("auto", DEVICE, "auto (a GPU if there is one), cpu or cuda", metavar="DEVICE")
     dtype: str = setting("auto", one_of(*DTYPES), "number format of computation: auto, float32 or bfloat16", metavar="DTYPE")
@@ -231,6 +237,7 @@ class RunConfig:
         # JSON has lists only; a tuple cannot change, and equals the tuple of a configuration made in Python
         object.__setattr__(self, "track", (self.track,) if isinstance(self.track, str) else tuple(self.track))
         object.__setattr__(self, "engine_options", dict(self.engine_options))
+        object.__setattr__(self, "chat_template_kwargs", dict(self.chat_template_kwargs))
         if self.engine == "embedded" and self.engine_options:
             raise RewardlabError("engine_options (--trl) are for TRL; give engine trl too (--engine trl)")
         if self.shard and self.engine == "trl":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rewardlab.clients.endpoint import is_served
@@ -15,16 +17,16 @@ from rewardlab.servers.policy import PolicyServer
 
 def serve(
     model: str, address: Address, *, name: str | None = None, most_new: int = 1024, queue: int = 256, device: str = "auto",
-    dtype: str = "auto",
+    dtype: str = "auto", chat_template_kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Serve until the process is asked to stop; what was served. Raises RewardlabError, before it listens, where anything is wrong.
 
     model: as `load_policy` takes it.  name: by which it is asked for.  most_new: tokens of a reply, at most.  queue: requests
-    that may wait.
+    that may wait.  chat_template_kwargs: what the model's chat template is told beside the messages.
     """
     limits = address.limits()
     with address.bound() as sock:
-        generator = Generator(writing(model, device, dtype), queue)
+        generator = Generator(writing(model, device, dtype, chat_template_kwargs or {}), queue)
         try:
             server = PolicyServer(generator, name or name_of(model), limits, most_new)
             url = f"{address.url(sock)}/v1"
@@ -34,13 +36,15 @@ def serve(
     return {"url": url, "model": server.name, "requests": server.metrics.answered, "tokens": generator.generated}
 
 
-def writing(model: str, device: str = "auto", dtype: str = "auto") -> Any:
-    """The policy of this name. Raises RewardlabError for one that writes no text."""
+def writing(model: str, device: str = "auto", dtype: str = "auto", told: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """The policy of this name, told of its chat template. Raises RewardlabError for one that writes no text."""
     if is_served(model):
         raise RewardlabError(f"{model} is served already: give its address to clients")
     policy = load_policy(model, device, dtype)
     if not hasattr(policy, "all_pieces") or policy.has_value_head:
         raise RewardlabError(f"{model} writes no text, and cannot be served: name a language model, or a run that trained one")
+    if told:
+        policy.use_template_kwargs(told)
     return policy
 
 

@@ -92,6 +92,18 @@ class Setting(NamedTuple):
     optional: bool = False
 
 
+def _is_identifier(name: Any) -> bool:
+    return isinstance(name, str) and name.isidentifier()
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def one_of(*names: str) -> Domain:
     said = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
     return Domain(said, lambda value: value in names)
@@ -145,6 +157,11 @@ RATES = Domain(
     "learning rates above 0, numbers with commas between them, as 1e-6,3e-6,1e-5",
     lambda rates: bool(rates) and all(_number(rate) and rate > 0 for rate in rates),
     lambda text: tuple(_float(part) for part in text.split(",") if part.strip()),
+)
+KWARGS = Domain(
+    'names and values, as a JSON object such as {"enable_thinking": false}',
+    lambda value: isinstance(value, Mapping) and all(map(_is_identifier, value)) and _is_json(dict(value)),
+    parse_value,
 )
 SWITCH = Domain("true or false", lambda value: isinstance(value, bool), parse_value)
 

@@ -40,7 +40,7 @@ def train(
     config = config.settled()
     with tempfile.TemporaryDirectory() as place:
         trainer = make(
-            recipe, loaded(recipe, model, task, Path(place), config.lora_rank), task, verify=verify, settings=config,
+            recipe, loaded(recipe, model, task, Path(place), config), task, verify=verify, settings=config,
             steps=config.steps, seed=config.seed, max_new=config.max_new or task.max_new, lora_rank=config.lora_rank,
             output_dir=str(folder / "trl"), **fields_of(config),
         )  # fmt: skip
@@ -56,8 +56,8 @@ def train(
     return finish(trainer.ops, log.recorder, log.evaluations, {**about, "engine": "trl", "seconds": {"train": log.seconds()}})
 
 
-def loaded(recipe: Recipe, model: str | Any, task: Task, place: Path, lora_rank: int | None) -> str | HFPolicy:
-    """A checkpoint folder that transformers can read, or a policy that holds a model of transformers.
+def loaded(recipe: Recipe, model: str | Any, task: Task, place: Path, config: RunConfig) -> str | HFPolicy:
+    """A checkpoint folder that transformers can read, or a policy that holds a model of transformers, told of its chat template.
 
     A lean policy is written to `place` as such a checkpoint.
     """
@@ -66,9 +66,11 @@ def loaded(recipe: Recipe, model: str | Any, task: Task, place: Path, lora_rank:
     elif model in NAMES:
         policy = load_policy(model, "cpu", "float32", task=task)
     else:
-        policy = load_policy(f"hf:{model.removeprefix('hf:')}", "cpu", "float32", lora_rank)
+        policy = load_policy(f"hf:{model.removeprefix('hf:')}", "cpu", "float32", config.lora_rank)
     if why := not_text(policy):
         raise refuse(recipe, why)
+    if config.chat_template_kwargs:
+        policy.use_template_kwargs(config.chat_template_kwargs)
     if isinstance(policy, HFPolicy):
         return policy
     policy.save(place)

@@ -27,6 +27,9 @@ log once a step."""
 def fields_of(config: RunConfig) -> dict[str, Any]:
     """The fields of GRPOConfig that a configuration sets: its engine_options, and those for its device and number format."""
     fields = dict(config.engine_options)
+    if "chat_template_kwargs" in fields:
+        # prompts are rendered here, and TRL is given their ids
+        raise RewardlabError("chat_template_kwargs are a setting of the run: --chat-template-kwargs, without --trl")
     if config.device == "cpu":
         fields["use_cpu"] = True
     if config.dtype != "auto":

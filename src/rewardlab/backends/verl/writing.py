@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,13 @@ DATA = 'data.train_files="$here/train.parquet" data.val_files="$here/test.parque
 
 
 def write(
-    recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: int, rows: int, methods: Sequence[Path] = ()
-) -> dict[str, Any]:
+    recipe: Recipe, out: Path, *, task: Task | None, steps: int, max_new: int, rows: int, methods: Sequence[Path] = (),
+    told: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Write the folder `out`: recipe.json, rewardlab_recipe.py, verl.yaml, run.sh and, with a task, train and test.parquet.
 
     rows: training problems of a task that has no end.  methods: the user's files of methods whose parts the recipe has.
+    told: keyword arguments of the chat template.
     Returns what was written, which files it reads besides, and what verl does otherwise.  Raises RewardlabError, with the reason,
     for a recipe that verl cannot carry, and for problems that JSON cannot hold.
     """
@@ -65,7 +67,7 @@ def write(
         saved = {"recipe": recipe.to_json(), "verifier": verifier, "max_new": max_new, "methods": roots}
         write_json(new / "recipe.json", saved)
         write_text(new / "rewardlab_recipe.py", MODULE.format(name=recipe.name))
-        write_text(new / "verl.yaml", configuration(recipe, steps=steps, max_new=max_new))
+        write_text(new / "verl.yaml", configuration(recipe, steps=steps, max_new=max_new, told=told))
         write_text(new / "run.sh", RUN.format(name=recipe.name, data=DATA if task else ""))
         if task is not None:
             counts = write_data(task, new, rows)
@@ -87,8 +89,8 @@ def own_files(recipe: Recipe) -> list[str]:
     return sorted({str(path) for path in own if path})
 
 
-def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:
-    """The text of verl.yaml: verl's own defaults, and over them what the recipe says."""
+def configuration(recipe: Recipe, *, steps: int, max_new: int, told: Mapping[str, Any] | None = None) -> str:
+    """The text of verl.yaml: verl's own defaults, and over them what the recipe says.  told: to the model's chat template."""
     import yaml
 
     # verl's files are found inside its package, wherever that is installed
@@ -96,6 +98,8 @@ def configuration(recipe: Recipe, *, steps: int, max_new: int) -> str:
     # where the recipe lies is added by the script: verl hands these on as they are written, without resolving references
     workers = {"VERL_USE_EXTERNAL_MODULES": "rewardlab_recipe"}
     said = overrides(recipe, steps=steps, max_new=max_new) | {"ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": workers}}}}
+    if told:
+        said["data"]["apply_chat_template_kwargs"] = dict(told)
     return (
         f"# {recipe.name}, over the defaults of verl 0.9.1\n"
         + yaml.safe_dump(head, sort_keys=False)

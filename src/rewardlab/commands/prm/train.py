@@ -26,7 +26,10 @@ from rewardlab.commands import flags as shared
 from rewardlab.settings.domain import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE_SHARE, SHARE
 
 HELP = "train a process reward model on labelled steps; saved for transformers"
-FIELDS = ("steps", "lora_rank", "device", "dtype", "seed", "eval_every", "checkpoint_every", "micro_tokens", "track")
+FIELDS = (
+    "steps", "lora_rank", "chat_template_kwargs", "device", "dtype", "seed", "eval_every", "checkpoint_every", "micro_tokens",
+    "track",
+)  # fmt: skip
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

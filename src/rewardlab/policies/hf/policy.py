@@ -34,6 +34,7 @@ from rewardlab.policies.hf.model import (
     vocabulary,
 )
 from rewardlab.policies.perturbed import Place
+from rewardlab.policies.template_kwargs import write_template
 from rewardlab.policies.vectors import numbered_table
 from rewardlab.util.device import device_of, dtype_of, keep_freed_memory
 
@@ -123,7 +124,7 @@ class HFPolicy(Generating):
     def save(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face checkpoint in float32; of adapters on a known base, the adapters alone, as peft does."""
         if self.base and self.value_head is None:
-            save_adapter(self.whole, Path(folder), self.base)
+            self.save_adapter(Path(folder))
             return
         model = merged_copy(self.whole) if adapted(self.whole) else self.model
         if self.value_head is not None:
@@ -191,6 +192,8 @@ class HFPolicy(Generating):
 
     def save_adapter(self, folder: Path) -> None:
         save_adapter(self.whole, folder, self.base or Base(""))
+        if self.own_template:
+            write_template(self.tokenizer, folder)
 
     @property
     def has_value_head(self) -> bool:

@@ -29,6 +29,7 @@ from rewardlab.policies.llama.sizes import Sizes
 from rewardlab.policies.llama.surprise import Surprise
 from rewardlab.policies.packing import rounded, scatter
 from rewardlab.policies.perturbed import Place
+from rewardlab.policies.template_kwargs import write_template
 from rewardlab.policies.text import TextPolicy
 from rewardlab.policies.tokenizer import read_tokenizer
 from rewardlab.policies.vectors import below, numbered_table
@@ -127,7 +128,7 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
     def save(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face checkpoint in float32; of adapters on a known base, the adapters alone, as peft does."""
         if self.base and self.model.value_head is None:
-            save_adapter(self.model, Path(folder), self.base)
+            self.save_adapter(Path(folder))
             return
         save_llama(self.model, Path(folder))
         self.save_tokenizer(Path(folder))
@@ -145,6 +146,8 @@ class LlamaPolicy(Sizes, HasWeights, TextPolicy):
 
     def save_adapter(self, folder: Path) -> None:
         save_adapter(self.model, folder, self.base or Base(""))
+        if self.own_template:
+            write_template(self.tokenizer, folder)
 
     @property
     def has_value_head(self) -> bool:
