@@ -11,7 +11,8 @@ import pytest
 from rewardlab.core import Message, Trajectory, ask
 from rewardlab.errors import RewardlabError
 from rewardlab.models.embedded import untrained
-from rewardlab.policies.chat import in_words, rendered, since_reply
+from rewardlab.policies.chat import after_opened, in_words, opened, rendered, since_reply
+from rewardlab.policies.ends import end_ids
 
 # what Qwen2.5's template does with tools and their results, without the system message that it makes up
 QWEN = """{%- if tools %}<|im_start|>system
@@ -137,3 +138,68 @@ def test_what_follows_replies_is_remembered_for_some_turns_alone(monkeypatch):
 def test_nothing_is_read_and_written_of_no_rows():
     policy = untrained()
     assert policy.read([], []) == policy.write([], []) == []
+
+
+# as DeepSeek-R1's distillates and Qwen3.5 have it
+OPENS = PLAIN + "{% if add_generation_prompt %}[assistant] <think>\n{% endif %}"
+# as Qwen3's with thoughts switched off: they are opened and closed
+CLOSED = PLAIN + "{% if add_generation_prompt %}[assistant] <think>\n\n</think>\n\n{% endif %}"
+# as SmolVLM's, one that knows lists of parts alone
+PARTS = """{% for m in messages %}[{{ m.role }}] {% for part in m.content %}{{ part.text }}{% endfor %}{{ "\n" }}{% endfor %}"""
+# as gpt-oss's: <|im_end|> ends all messages but the newest reply, which another token does
+HARMONY = """{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ "<|endoftext|>" if loop.last and m.role == "assistant" else "<|im_end|>" }}
+{% endfor %}"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("reply", "goes_on"),
+    [
+        ("<think>\nHm.\n</think>\n\n4", "Hm.\n</think>\n\n4"),
+        ("\n <think>Hm.</think>4", "Hm.</think>4"),
+        ("Hm.\n</think>\n\n4", "Hm.\n</think>\n\n4"),
+        ("4", "4"),
+    ],
+)
+def test_a_reply_after_opened_thoughts_opens_none_itself(tokenizer, reply, goes_on):
+    assert (opened(tokenizer(OPENS)), opened(tokenizer(CLOSED)), opened(tokenizer(None))) == ("<think>\n", "", "")
+    assert after_opened(tokenizer(OPENS), reply) == goes_on
+    assert after_opened(tokenizer(CLOSED), reply) == reply
+
+
+def test_recorded_replies_are_written_where_the_template_has_opened_their_thoughts(tokenizer):
+    policy = untrained()
+    policy.tokenizer = tokenizer(OPENS)
+    (begun,) = policy.read([Trajectory(ask("2 + 2?"))], [(Message("user", "2 + 2?"),)])
+    conversation = ["<think>\nHm.\n</think>\n\n4", "And 1 more?", "<think>\nHm.\n</think>\n\n5"]
+    (written,) = policy.write([begun], [conversation])
+    assert [t.text for t in written.turns if t.author] == ["Hm.\n</think>\n\n4", "Hm.\n</think>\n\n5"]
+    assert written.turns[1].ids[:-1].tolist() == policy.tokenizer("Hm.\n</think>\n\n4", add_special_tokens=False)["input_ids"]
+    # the end of a reply that is gone on with opens nothing
+    (on,) = policy.write([written], ["<think>"])
+    assert on.turns[-1].text == "<think>"
+
+
+def test_a_template_of_parts_alone_keeps_its_system_message(tokenizer):
+    said = (Message("system", "Be short."), Message("user", "2 + 2?"))
+    assert rendered(tokenizer(PARTS), said) == "[system] Be short.\n[user] 2 + 2?\n"
+
+
+def test_a_reply_that_ended_is_not_ended_again_by_the_token_of_earlier_turns(tokenizer):
+    new = (Message("user", "5"),)
+    assert since_reply(tokenizer(HARMONY), new, "<|endoftext|>", True) == "\n[user] 5<|im_end|>\n"
+    # one that is cut off is
+    assert since_reply(tokenizer(HARMONY), new, "<|endoftext|>", False) == "<|im_end|>\n[user] 5<|im_end|>\n"
+    # of GLM's the end token begins the next turn
+    glm = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    assert since_reply(tokenizer(glm), new, "<|endoftext|>", True, "<|user|>") == "5"
+
+
+def test_a_mark_that_ends_other_messages_ends_no_reply(tokenizer):
+    words = tokenizer(HARMONY)
+    words.add_special_tokens({"additional_special_tokens": ["<|endoftext|>", "<|im_end|>"]})
+    names = {words.convert_ids_to_tokens(i) for i in end_ids(words)}
+    assert "<|endoftext|>" in names
+    words.eos_token = "<|endoftext|>"
+    assert {words.convert_ids_to_tokens(i) for i in end_ids(words)} == {"<|endoftext|>"}
+    words.chat_template = PLAIN
+    assert "<|im_end|>" in {words.convert_ids_to_tokens(i) for i in end_ids(words)}

@@ -50,8 +50,8 @@ def as_in_run(
     """The configuration and task to measure a model with: where it is a run, the run's own, but for what is given.
 
     A run's task comes with its held-out file, columns and system message, and its chat template is told what the run told it. Other
-    problems of the user's own are read with the same columns and system message; a task of ours has its own. Without a task or a run, a
-    held-out file (`test`) is the task.
+    problems of the user's own are read with the same columns and system message; a task of ours has its own. Without a task or a
+    run, a held-out file (`test`) is the task.
     """
     task = named_task(task)
     if (document := config_of_run(model)) is None:

@@ -168,7 +168,7 @@ def file_problems(table: Table, config: RunConfig) -> tuple[list[Problem], Fates
     """The problems of the rows, read as for training, and for each row why it is none."""
     folder = folder_of(table.source, config.image_folder)
     prompt, answer = config.prompt_column or "prompt", config.answer_column or "answer"
-    columns = Columns(prompt, answer, None, config.system, config.image_column, folder)
+    columns = Columns(prompt, answer, None, config.system, config.image_column, folder, config.system_column)
     found = list(problems_of(zip(table.places, table.rows, strict=True), columns))
     problems = [problem for problem in found if isinstance(problem, Problem)]
     if not problems:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from rewardlab.api.inputs import in_template, policy_of
+from rewardlab.api.open_thoughts import tell_open_thoughts
 from rewardlab.api.pictures import check_sees
 from rewardlab.api.written_lengths import fit_written
 from rewardlab.core import Environment, Message, Problem, ProblemSource, Recipe, Task
@@ -62,6 +63,8 @@ def fit_prompts(
     if recipe is not None:
         positions = range(config.start, config.start + min(SAMPLE, config.settled().steps * recipe.update.problems))
         train, found["train"] = fitter.source(task.train, _recorded(recipe), positions)
+        if fields := _recorded(recipe):
+            tell_open_thoughts(policy, train.problems if isinstance(train, Listed) else (train[i] for i in positions), fields)
         task = replace(task, train=train)
     if task.test:
         test, found["test"] = fitter.fit(task.test, "held-out")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from rewardlab.core import Message
-from rewardlab.policies.chat import since_reply
+from rewardlab.policies.chat import after_opened, dialogue, since_reply
 from rewardlab.policies.ends import turn_end
 from rewardlab.policies.tokenizer import encoded
 
@@ -14,11 +14,8 @@ from rewardlab.policies.tokenizer import encoded
 def as_trained(words: Any, prompt: Sequence[Message], reply: str, after: Sequence[Message] = ()) -> list[int]:
     """Prompt, reply and the end token of its turn, as a policy reads and writes them; then the messages after the reply, up to
     where the next one would begin.  words: the tokenizer."""
-    end = cast(int, turn_end(words))
-    if words.chat_template:
-        text = words.apply_chat_template(_turns(prompt), tokenize=False, add_generation_prompt=True)
-    else:
-        text = "".join(f"{m.text}\n" for m in prompt)
+    end, text = cast(int, turn_end(words)), dialogue(words, prompt)
+    reply = after_opened(words, reply)
     # each piece alone: together, a token might reach over from one to the next
     ids = [*encoded(words, [text])[0], *words(reply, add_special_tokens=False, verbose=False)["input_ids"], end]
     if not after:

@@ -21,6 +21,9 @@ REPLY = "\u241fREPLY\u241f"
 """Stands for a reply where a template is asked what it writes around one."""
 RESULT = "\u241fRESULT\u241f"
 """Stands for a tool's result where a template is asked whether it writes any."""
+MARKS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
+"""Tokens by which chat models end a turn."""
+THINK = "<think>"
 ROLES = ("system", "user", "assistant", "tool")
 """Those of messages that chat templates write."""
 
@@ -84,15 +87,39 @@ def dialogue(tokenizer: Any, messages: Sequence[Message]) -> str:
     return rendered(tokenizer, messages) if tokenizer.chat_template else "".join(f"{m.text}\n" for m in messages)
 
 
-def since_reply(tokenizer: Any, new: Sequence[Message], end: str, ended: bool) -> str:
-    """What the template puts between the end of a reply and the next one.  end: the token that closes a reply, which has it if
-    it `ended`."""
+def opened(tokenizer: Any) -> str:
+    """A <think> with which the template has a reply begin, as those of DeepSeek-R1's distillates and of Qwen3.5 do, with the line
+    break after it: the model goes on in its thoughts. "" where it opens none."""
+    return _opened(_Asked(tokenizer)) if getattr(tokenizer, "chat_template", None) else ""
+
+
+def after_opened(tokenizer: Any, reply: str) -> str:
+    """A reply from elsewhere as what goes on after the template has opened its thoughts: without a <think> of its own."""
+    opening, text = opened(tokenizer), reply.lstrip()
+    return text[len(THINK) :].removeprefix(opening[len(THINK) :]) if opening and text.startswith(THINK) else reply
+
+
+@lru_cache(maxsize=64)
+def _opened(asked: _Asked) -> str:
+    try:
+        text = written(asked.tokenizer, [{"role": "user", "content": "?"}], add_generation_prompt=True)
+    except RewardlabError:
+        return ""
+    before, tag, after = text.rpartition(THINK)
+    return tag + after if not after.strip() else ""
+
+
+def since_reply(tokenizer: Any, new: Sequence[Message], end: str, ended: bool, last: str = "") -> str:
+    """What the template puts between the end of a reply and the next one.  end: the token that closes a reply by the template.
+    ended: whether the reply has an end token, `last`: by default that one."""
     # render a dialogue with a marker as its reply, and keep what the template writes after it
     text = dialogue(tokenizer, (Message("user", "?"), Message("assistant", REPLY), *_unmarked(tokenizer, new)))
     after = text[text.index(REPLY) + len(REPLY) :]
     stripped = after.lstrip()
-    # the reply sampled an end token itself: no other must follow it
-    return stripped[len(end) :] if ended and stripped.startswith(end) else after
+    # the reply sampled an end token itself: no other must follow it, be it the one of earlier turns (gpt-oss's), or the one that
+    # begins the next turn (GLM's)
+    closing = next((mark for mark in (last, end, *MARKS) if mark and stripped.startswith(mark)), None) if ended else None
+    return after if closing is None else stripped[len(closing) :]
 
 
 def _unmarked(tokenizer: Any, messages: Sequence[Message]) -> list[Message]:
@@ -170,6 +197,9 @@ def _shows(asked: _Asked, what: str) -> bool:
         "a system": [system, asks], "a later system": [asks, said, system, asks], "two of the user": [asks, shown],
     }[what]  # fmt: skip
     given: dict[str, Any] = {"tools": [{"type": "function", "function": function}]} if what == "tools" else {}
+    if what != "texts" and not _shows(asked, "texts"):
+        # one that knows lists of parts alone writes nothing of a text
+        turns = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
     try:
         text = asked.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **given)
     except Exception:

@@ -7,18 +7,22 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from rewardlab.policies.chat import REPLY, written
+from rewardlab.policies.chat import MARKS, REPLY, written
 
-MARKS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")
 GENERATION = "generation_config.json"
 SCORED_AT = "the prompt through the chat template, the reply, and the end token of a turn, where the score is read"
 """In the config.json of a reward model that rewardlab trained: how its input is written (`models/reward_model.py`)."""
 
 
 def end_ids(tokenizer: Any) -> list[int]:
-    """Ids of the end-of-sequence token, and of the end-of-turn tokens that chat models use instead."""
-    vocabulary = tokenizer.get_vocab()
-    ids = [vocabulary[m] for m in MARKS if m in vocabulary]
+    """Ids of the end-of-sequence token, and of the end-of-turn tokens that chat models use instead.
+
+    A template that closes replies by another token and writes one of these elsewhere means something else by it: gpt-oss's <|end|>
+    stands between the thoughts of a reply and its answer.
+    """
+    vocabulary, closing = tokenizer.get_vocab(), _closing(tokenizer)
+    template = json.dumps(tokenizer.chat_template, ensure_ascii=False) if closing else ""
+    ids = [vocabulary[m] for m in MARKS if m in vocabulary and (m == closing or m not in template)]
     return ids + [i for i in (turn_end(tokenizer), tokenizer.eos_token_id) if i is not None]
 
 
@@ -27,17 +31,22 @@ def turn_end(tokenizer: Any) -> int | None:
 
     They are often not the same: <|im_end|> and <|endoftext|> of Qwen's base models, <end_of_turn> and <eos> of Gemma's.
     """
+    closing = _closing(tokenizer)
+    return tokenizer.eos_token_id if closing is None else tokenizer.convert_tokens_to_ids(closing)
+
+
+def _closing(tokenizer: Any) -> str | None:
+    """The token that the chat template writes after a reply; None for none."""
     if not getattr(tokenizer, "chat_template", None):
-        return tokenizer.eos_token_id
+        return None
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": REPLY}]
     try:
         after = written(tokenizer, turns).rpartition(REPLY)[2].lstrip()
     except Exception:
         # a template may refuse such a conversation in words of its own
-        return tokenizer.eos_token_id
+        return None
     tokens = {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens}
-    closing = max((token for token in tokens if token and after.startswith(token)), key=len, default=None)
-    return tokenizer.eos_token_id if closing is None else tokenizer.convert_tokens_to_ids(closing)
+    return max((token for token in tokens if token and after.startswith(token)), key=len, default=None)
 
 
 def generation_of(folder: Path | str) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from rewardlab.clients.client import Client
 from rewardlab.clients.completions import Continuation, Continued, continued_of
 from rewardlab.clients.messages import Failure
 from rewardlab.core import Message, Sampling, Trajectory, Turn
-from rewardlab.policies.chat import dialogue, since_reply
+from rewardlab.policies.chat import after_opened, dialogue, since_reply
 from rewardlab.policies.ends import end_ids, turn_end
 from rewardlab.policies.served import NotServed, ServedPolicy
+from rewardlab.policies.tokenizer import encoded
 
 
 class ServedIds(ServedPolicy):
@@ -33,7 +34,7 @@ class ServedIds(ServedPolicy):
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         end = [] if self._end is None else [self._end]
-        rows = zip(trajectories, replies, strict=True)
+        rows = [(t, after_opened(self.tokenizer, text)) for t, text in zip(trajectories, replies, strict=True)]
         return [t.plus(Turn(self.name, np.append(self.encode(text), end).astype(np.int64), text=text), "end") for t, text in rows]
 
     def extend(self, trajectories: Sequence[Trajectory], sampling: Sampling, rng: torch.Generator) -> list[Trajectory]:
@@ -79,4 +80,5 @@ class ServedIds(ServedPolicy):
         return self.encode(since_reply(self.tokenizer, messages, end, bool(len(ids)) and int(ids[-1]) in self.ends))
 
     def _prompt_ids(self, messages: Sequence[Message]) -> np.ndarray:
-        return self.encode(dialogue(self.tokenizer, messages))
+        # without a template the tokenizer puts its own token before it, as in training
+        return np.asarray(encoded(self.tokenizer, [dialogue(self.tokenizer, messages)])[0], np.int64)

@@ -85,14 +85,19 @@ def _literal(value: Any) -> str:
 def _check(template: Any, kwargs: Mapping[str, Any]) -> None:
     if "tools" in kwargs:
         raise RewardlabError("chat_template_kwargs: tools are given by --tools (docs/ENVIRONMENTS.md)")
-    texts = [FIRST.sub("", text) for text in (template.values() if isinstance(template, Mapping) else [template])]
-    read = {name for text in texts for name in _read(text)}
+    read = read_by(template)
     for name in kwargs:
         if name in OURS or name.endswith("_token"):
             raise RewardlabError(f"chat_template_kwargs: {name} is decided by whoever renders a conversation, and cannot be set")
         if name not in read:
             says = f"it reads {', '.join(sorted(read))}" if read else "it reads none"
             raise RewardlabError(f"chat_template_kwargs: the model's chat template reads no {name!r}; {says}")
+
+
+def read_by(template: Any) -> set[str]:
+    """The names that a template, or any of several, takes from whoever renders it."""
+    texts = template.values() if isinstance(template, Mapping) else [template]
+    return {name for text in texts for name in _read(FIRST.sub("", text))}
 
 
 def _read(template: str) -> set[str]:

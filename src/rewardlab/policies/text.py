@@ -17,7 +17,7 @@ from torch import Tensor
 from rewardlab.core import Message, Policy, Sampling, TokenCount, Trajectory, Turn
 from rewardlab.errors import RewardlabError, TooLong
 from rewardlab.policies.adapter import Base
-from rewardlab.policies.chat import dialogue, since_reply
+from rewardlab.policies.chat import after_opened, dialogue, since_reply
 from rewardlab.policies.ends import end_ids, generation_ends, generation_of, turn_end, write_generation
 from rewardlab.policies.head import at_temperature, divergences, gradient_products, likeliest, nucleus_logprobs
 from rewardlab.policies.joint import Joins
@@ -137,7 +137,8 @@ class TextPolicy(HasLayers, Joins):
         return [len(ids) for ids in self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
 
     def write(self, trajectories: Sequence[Trajectory], replies: Sequence[str | list[str]]) -> list[Trajectory]:
-        """Append recorded replies, each closed by the end token of the chat template, as decisions of this policy.
+        """Append recorded replies, each closed by the end token of the chat template, as decisions of this policy; where
+        that opens the thoughts of a reply, without a second <think>.
 
         A list holds several replies of a conversation, and between them what the user says.
         """
@@ -152,6 +153,10 @@ class TextPolicy(HasLayers, Joins):
 
     def _write(self, trajectories: Sequence[Trajectory], replies: Sequence[str]) -> list[Trajectory]:
         end = [self._end]
+        replies = [
+            after_opened(self.tokenizer, text) if t.turns and t.turns[-1].author is None else text
+            for t, text in zip(trajectories, replies, strict=True)
+        ]
         # a batched call: the tokenizer is several times faster than row by row
         rows = self.tokenizer(list(replies), add_special_tokens=False, verbose=False)["input_ids"]
         return [
@@ -164,13 +169,15 @@ class TextPolicy(HasLayers, Joins):
             raise RewardlabError("this policy is text-only and the prompt holds images; use a vision-language model")
         if not trajectory.turns:
             return np.asarray(encoded(self.tokenizer, [self._render(new)])[0], np.int64)
-        ended = len(trajectory.turns[-1].ids) and int(trajectory.turns[-1].ids[-1]) in self.ends
+        ids = trajectory.turns[-1].ids
+        last = int(ids[-1]) if len(ids) and int(ids[-1]) in self.ends else None
         # the same messages follow many replies (a group, a tool's prompt): they are rendered and tokenised once
-        # whether the reply wrote its own end token changes what follows, and what it is paid does not
-        key = (*((m.role, m.text, m.tools, m.results) for m in new), bool(ended))
+        # the end token that the reply wrote itself changes what follows, and what it is paid does not
+        key = (*((m.role, m.text, m.tools, m.results) for m in new), last)
         if key not in self._between:
-            end = self.tokenizer.convert_ids_to_tokens(self._end)
-            (self._between[key],) = encoded(self.tokenizer, [since_reply(self.tokenizer, new, end, bool(ended))], begins=False)
+            words = self.tokenizer
+            end, own = words.convert_ids_to_tokens(self._end), "" if last is None else words.convert_ids_to_tokens(last)
+            (self._between[key],) = encoded(words, [since_reply(words, new, end, last is not None, own)], begins=False)
             # what a search finds or a game shows differs from turn to turn: a long run would keep all of it
             if len(self._between) > REMEMBERED:
                 self._between.popitem(last=False)

@@ -27,7 +27,8 @@ IN_PYTHON = "given"
 """The model's name in the config.json of a run that was started in Python with a model object."""
 
 COLUMNS = (
-    "test", "prompt_column", "answer_column", "completion_column", "image_column", "image_folder", "system", "order", "verifier",
+    "test", "prompt_column", "answer_column", "completion_column", "image_column", "image_folder", "system",
+    "system_column", "order", "verifier",
 )  # fmt: skip
 """Settings that say how the user's own problems are read: the options of the task `records`."""
 PLACES = ("task", "test", "image_folder", "model")
@@ -66,6 +67,7 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
 
 LATER = (
     "chat_template_kwargs", "image_column", "image_folder", "shard", "sampler", "mismatch", "gradient_checkpointing", "save_every",
+    "system_column",
 )  # fmt: skip
 """Settings that config.json holds only where they are set: what is keyed by a configuration keeps the key it had before them."""
 SECONDS = number("a number of seconds from 0 up", lambda value: value >= 0)
@@ -127,6 +129,10 @@ class RunConfig:
         None, NAME, "folder from which paths of pictures go (default: the one that the rows are in)", metavar="DIR", group=PROBLEMS
     )
     system: str | None = setting(None, NAME, "a system message put before each prompt", metavar="TEXT", group=PROBLEMS)
+    system_column: str | None = setting(
+        None, NAME, "column of system messages (default: system or system_prompt, where the prompt has none; none: read no column)",
+        metavar="NAME", group=PROBLEMS,
+    )  # fmt: skip
     verifier: str | None = setting(
         None, NAME, "verifier of these problems (default: final_answer; `rewardlab parts reward` lists verifiers)",
         metavar="NAME", group=PROBLEMS,

@@ -19,6 +19,7 @@ from rewardlab.settings.domain import Share
 from .conversations import alternating, decoded, messages_of, preferred, refuse_calls, replies, worked
 from .equal_pairs import without_equal_pairs
 from .pictures import check_named, check_replies, seeing, shows_pictures
+from .parted_prompts import continued, first_turns, tell_read
 from .row_columns import Columns, NoAnswer, NoColumn, column, has
 from .rows import HELD_OUT, HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
@@ -44,6 +45,7 @@ def records(
     image_column: str | None = None,
     image_folder: str | None = None,
     system: str | None = None,
+    system_column: str | None = None,
     test_share: Share = 0.1,
     verifier: str = "final_answer",
     order: Literal["shuffled", "file"] = "shuffled",
@@ -52,7 +54,8 @@ def records(
     """Problems from a file (.jsonl, .json, .csv, .tsv, .parquet), a folder with train.* (and test.*), or a dataset (`rows.py`).
 
     A prompt is a text or a list of {"role", "content"}, or {"from", "value"} (also as JSON in a text); `system` goes first, in
-    place of one that the data has. Replies to imitate (`completion_column`, or what follows the prompt in a conversation) become
+    place of one that the data has; else the text of `system_column` (None: `system` or `system_prompt`; none: no column's) where the
+    prompt has none. Alpaca's rows (instruction, input, output) are read, with the earlier turns of `history`. Replies to imitate (`completion_column`, or what follows the prompt in a conversation) become
     `meta["solution"]`; all other columns go to `meta`. A column may lie within another: reward_model.ground_truth. Preferences
     without a prompt have it in both conversations.
 
@@ -63,7 +66,9 @@ def records(
     """
     if not 0 < test_share < 1:
         raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
-    columns = Columns(prompt_column, answer_column, completion_column, system, image_column)
+    columns = Columns(
+        prompt_column, answer_column, completion_column, system, image_column, system_column=system_column
+    )  # fmt: skip
     train, held = _parted(_read(path, test, columns, image_folder), test_share, path, path if test is None else test)
     return Task(
         name=_name(path),
@@ -130,6 +135,7 @@ def _read(path: str, test: str | None, columns: Columns, image_folder: str | Non
     told = Told()
     found = {name: _problems(rows, replace(columns, folder=folders[name]), told) for name, rows in splits.items()}
     told.tell()
+    tell_read(columns, [problem for of in found.values() for problem in of])
     check_named(columns.image, [problem for of in found.values() for problem in of])
     return found
 
@@ -223,7 +229,7 @@ def _with_prompt(row: Mapping[str, Any], columns: Columns, place: str, told: Tol
 def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -> tuple[tuple[Message, ...], Any]:
     """The prompt, and the reply to imitate (a list, where messages answer several); None if the row has none."""
     written = decoded(column(row, columns.prompt, "prompt", place))
-    messages, solution = messages_of(written, place), None
+    messages, solution = first_turns(row, columns, place) + messages_of(continued(row, columns, written), place), None
     ends = messages[-1].role if messages else ""
     other = columns.completion or next((name for name in ("chosen", "rejected") if row.get(name)), None)
     if ends == "assistant" and other:
@@ -238,7 +244,9 @@ def _prompt_and_solution(row: Mapping[str, Any], columns: Columns, place: str) -
     conversation = [m for m in messages if m.role != "system"]
     if not conversation or not conversation[-1].text.strip():
         raise RewardlabError(f"{place}: the prompt is empty")
-    return tuple(messages) if columns.system is None else (Message("system", columns.system), *conversation), solution
+    system = columns.system or columns.system_of(row, place)
+    own = len(conversation) < len(messages) and columns.system is None and columns.system_column is None
+    return tuple(messages) if system is None or own else (Message("system", system), *conversation), solution
 
 
 def _answer(row: Mapping[str, Any], name: str, place: str) -> Any:

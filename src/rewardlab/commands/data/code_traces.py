@@ -21,7 +21,7 @@ from rewardlab.settings.domain import NOT_NEGATIVE
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "put code that was run into solutions"
-FIELDS = ("prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
+FIELDS = ("prompt_column", "answer_column", "system", "system_column", "overlong", *shared.LOADED, "seed")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

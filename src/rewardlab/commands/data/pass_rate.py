@@ -21,7 +21,7 @@ from rewardlab.settings.domain import NOT_NEGATIVE, NUMBER
 
 __all__ = ["exit_code", "flags", "run", "show"]
 HELP = "measure a model's pass rate on each problem"
-FIELDS = ("prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
+FIELDS = ("prompt_column", "answer_column", "system", "system_column", "overlong", *shared.LOADED, "seed")
 
 
 def flags(parser: argparse.ArgumentParser) -> None:

@@ -34,7 +34,7 @@ from rewardlab.runs.named import refuse_missing
 from rewardlab.settings.domain import NOT_NEGATIVE, SHARE
 
 HELP = "label the steps of sampled or given solutions"
-FIELDS = ("task", "prompt_column", "answer_column", "system", "overlong", *shared.LOADED, "seed")
+FIELDS = ("task", "prompt_column", "answer_column", "system", "system_column", "overlong", *shared.LOADED, "seed")
 BY = ("monte-carlo", "binary-search", "judge", "consensus", "tool", "reference")
 SHOWN = 10
 
