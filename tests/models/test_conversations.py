@@ -10,6 +10,7 @@ from rewardlab.core import Message, Problem, Trajectory
 from rewardlab.models.conversations import as_trained, by_template
 from rewardlab.models.embedded import untrained
 from rewardlab.policies.text import TextPolicy
+from rewardlab.prm.head import chat_prompt
 
 PROMPT, QUESTION = (Message("system", "Be short."), Message("user", "What is 2 + 2?")), (Message("user", "Is it so?"),)
 
@@ -21,6 +22,24 @@ def policy_of(template: bool) -> TextPolicy:
         # a token that reaches from the end of a prompt into a reply
         words.add_tokens(["\n4"])
     return TextPolicy(words)
+
+
+# as Gemma's, which knows no system, and with thoughts that are opened already, as DeepSeek-R1's
+GEMMA = """{% for m in messages %}{% if m.role == "system" %}{{ raise_exception("System role not supported") }}{% endif %}[{{ m.role }}] {{ m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}[model] <think>
+{% endif %}"""  # noqa: E501
+
+
+@pytest.mark.parametrize("reply", ["4", "<think>\nHm.\n</think>\n\n4"])
+def test_of_a_template_that_refuses_or_opens_something_too(reply):
+    policy = policy_of(True)
+    policy.tokenizer.chat_template = GEMMA
+    (begun,) = policy.read([Trajectory(Problem(PROMPT))], [PROMPT])
+    (row,) = policy.write([begun], [reply])
+    assert as_trained(policy.tokenizer, PROMPT, reply) == row.ids.tolist()
+    assert policy.tokenizer.decode(row.ids).count("<think>") == 1
+    # and so do scorers of steps
+    assert chat_prompt(policy.tokenizer, PROMPT) == begun.ids.tolist()
 
 
 @pytest.mark.parametrize("after", [(), QUESTION])

@@ -1,6 +1,7 @@
 """Problems of one's own, from every kind of file."""
 
 import csv
+import gzip
 import json
 import time
 from pathlib import Path
@@ -56,6 +57,29 @@ def everything(path: str, **options) -> dict:
 def test_every_kind_of_file_holds_the_same_problems(tmp_path, suffix):
     problems = everything(write(tmp_path / f"mine.{suffix}", ROWS))
     assert {q: str(p.answer) for q, p in problems.items()} == {r["prompt"]: str(r["answer"]) for r in ROWS}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "tsv"])
+def test_files_compressed_by_gzip_hold_the_same_problems(tmp_path, suffix):
+    path = Path(write(tmp_path / f"mine.{suffix}", ROWS))
+    (tmp_path / f"mine.{suffix}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    task = registry.task(f"{path}.gz")
+    assert task.name == "mine"
+    assert {p.question for p in [*task.train.problems, *task.test]} == {r["prompt"] for r in ROWS}
+    (tmp_path / "split").mkdir()
+    for split in ("train", "test"):
+        (tmp_path / "split" / f"{split}.{suffix}.gz").write_bytes(Path(f"{path}.gz").read_bytes())
+    assert len(registry.task(str(tmp_path / "split")).test) == len(ROWS)
+    Path(f"{path}.gz").write_bytes(Path(f"{path}.gz").read_bytes()[:-20])
+    with pytest.raises(RewardlabError, match="is no whole gzip file"):
+        registry.task(f"{path}.gz")
+
+
+def test_a_compressed_parquet_file_is_refused(tmp_path):
+    (tmp_path / "mine.parquet.gz").write_bytes(b"x")
+    with pytest.raises(RewardlabError, match="cannot read .*mine.parquet.gz: problems are in"):
+        registry.task(str(tmp_path / "mine.parquet.gz"))
 
 
 def test_numbers_as_answers_are_judged_as_numbers(tmp_path):

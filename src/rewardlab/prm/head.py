@@ -19,6 +19,8 @@ from torch import Tensor, nn
 
 from rewardlab.core import Message
 from rewardlab.errors import unknown
+from rewardlab.policies.chat import dialogue
+from rewardlab.policies.tokenizer import encoded
 from rewardlab.prm.scorer import Encoded, StepScorer, by_row
 
 LAYOUTS = ("trl", "chat")
@@ -67,9 +69,4 @@ def steps_after(prompt: Sequence[int], tokenizer: Any, steps: Sequence[str], sep
 
 def chat_prompt(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
     """The tokens of a prompt as a policy reads it (`policies/text.py`)."""
-    if not tokenizer.chat_template:
-        return tokenizer("".join(f"{m.text}\n" for m in messages), verbose=False)["input_ids"]
-    turns = [{"role": m.role, "content": m.text} for m in messages]
-    # the template writes the special tokens itself
-    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    return tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    return encoded(tokenizer, [dialogue(tokenizer, messages)])[0]

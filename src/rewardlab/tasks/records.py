@@ -29,7 +29,7 @@ ANSWER = "answer"
 REPLIES = ("chosen", "rejected", "completion")
 TEACHES = ({"chosen", "rejected"}, {"solution"})
 """Columns that preference and supervised methods learn from: rows that have them need no answer column."""
-FILTERED = (".jsonl", ".csv", ".parquet")
+FILTERED = (".jsonl", ".csv", ".parquet", ".jsonl.gz", ".csv.gz")
 """Files that `rewardlab data filter` reads."""
 SHOWN = 10
 """Rows without an answer that an error names."""
@@ -99,7 +99,7 @@ def _beside_prompt(problems: Sequence[Problem]) -> list[str]:
 
 def _name(path: str) -> str:
     """hub:openai/gsm8k,config=main is gsm8k; a file goes by its name without the suffix."""
-    last = path.removeprefix(HUB).rstrip("/").rpartition("/")[2]
+    last = path.removeprefix(HUB).rstrip("/").rpartition("/")[2].removesuffix(".gz")
     return last.partition(",")[0] if path.startswith(HUB) else last.rpartition(".")[0] or last
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import difflib
+import gzip
 import json
 import re
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ Row = tuple[str, Mapping[str, Any] | RewardlabError]
 """Where a row stands, for messages, and its columns, or why it cannot be read."""
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+PACKED = tuple(f"{suffix}.gz" for suffix in SUFFIXES[:-1])
+"""Texts compressed by gzip; Parquet files are compressed within."""
 HELD_OUT = ("test", "validation", "valid", "val", "dev")
 """Names of splits that are held out; the first that the data has is used."""
 HUB = "hub:"
@@ -57,9 +61,10 @@ def splits(source: str) -> dict[str, Iterator[Row]]:
 
 def _existing(source: str) -> Path:
     file = Path(source).expanduser()
-    if file.is_file() and file.suffix not in SUFFIXES:
+    if file.is_file() and not _is_table(file):
         raise RewardlabError(
-            f"cannot read {file}: problems are in a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file, or a folder"
+            f"cannot read {file}: problems are in a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file (all but the last also "
+            "compressed by gzip, as .jsonl.gz), or a folder"
         )
     if file.exists():
         return file
@@ -76,7 +81,7 @@ def _train_and_test(found: Mapping[str, Iterator[Row]]) -> dict[str, Iterator[Ro
 def _files_of(folder: Path, split: str) -> list[Path]:
     """The files of a split: train.jsonl, or the parts train-00000-of-00002.parquet; in the folder, or in its folder `data`."""
     for place in (folder, folder / "data"):
-        for suffix in SUFFIXES:
+        for suffix in (*SUFFIXES, *PACKED):
             if (file := place / f"{split}{suffix}").is_file():
                 return [file]
             if parts := sorted(place.glob(f"{split}-*{suffix}")):
@@ -86,7 +91,7 @@ def _files_of(folder: Path, split: str) -> list[Path]:
 
 def _all_parts(parts: list[Path]) -> list[Path]:
     """The parts of a split. Raises RewardlabError where their names say that there are more."""
-    wanted = {int(found[1]) for part in parts if (found := _OF.search(part.stem))}
+    wanted = {int(found[1]) for part in parts if (found := _OF.search(part.name.partition(".")[0]))}
     if wanted and wanted != {len(parts)}:
         most = max(wanted)
         raise RewardlabError(
@@ -100,7 +105,7 @@ def _others(folder: Path) -> str:
     """What a folder without a split holds that could be given in its place: folders of splits, or files of rows."""
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     folders = [path.name for path in inside if path.is_dir() and any(_files_of(path, name) for name in ("train", *HELD_OUT))]
-    found = folders or [path.name for path in inside if path.suffix in SUFFIXES and path.is_file()]
+    found = folders or [path.name for path in inside if _is_table(path) and path.is_file()]
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return f"; give one of what is in it: {', '.join(found[:SHOWN])}{more}" if found else ""
 
@@ -109,20 +114,33 @@ def _chained(files: Iterable[Path]) -> Iterator[Row]:
     return (row for file in files for row in _rows(file))
 
 
+def _is_table(path: Path) -> bool:
+    return path.name.endswith((*SUFFIXES, *PACKED))
+
+
+def _kind(path: Path) -> str:
+    """The suffix of a file, of a compressed one that of what is in it."""
+    return Path(path.name.removesuffix(".gz")).suffix
+
+
 def _rows(path: Path) -> Iterator[Row]:
-    read = {".jsonl": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}[path.suffix]
+    read = {".jsonl": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}[_kind(path)]
     return read(path)
 
 
 def _lines(path: Path, newline: str) -> Iterator[str]:
     """The lines of a text file in UTF-8.  newline: as `open` takes it."""
-    # utf-8-sig: spreadsheets put a mark before the first column's name
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline) as file:
-        for number, line in enumerate(file, 1):
-            # bytes that are not UTF-8 became surrogates, so that the line of the first of them is known
-            if not line.isascii() and any("\udc80" <= c <= "\udcff" for c in line):
-                raise RewardlabError(f"{path}, line {number}: {not_utf8(path.open('rb').read(2))}")
-            yield line
+    open_file: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        # utf-8-sig: spreadsheets put a mark before the first column's name
+        with open_file(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=newline) as file:
+            for number, line in enumerate(file, 1):
+                # bytes that are not UTF-8 became surrogates, so that the line of the first of them is known
+                if not line.isascii() and any("\udc80" <= c <= "\udcff" for c in line):
+                    raise RewardlabError(f"{path}, line {number}: {not_utf8(open_file(path, 'rb').read(2))}")
+                yield line
+    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+        raise RewardlabError(f"{path} is no whole gzip file: {e}") from e
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
@@ -182,7 +200,7 @@ def _csv(path: Path) -> Iterator[Row]:
     csv.field_size_limit(2**31 - 1)
     header: list[str] = []
     reader = csv.reader(
-        _lines(path, ""), delimiter="\t" if path.suffix == ".tsv" else delimiter(lambda: _lines(path, "")), strict=True
+        _lines(path, ""), delimiter="\t" if _kind(path) == ".tsv" else delimiter(lambda: _lines(path, "")), strict=True
     )
     while True:
         # a cell may hold line breaks: a row is named by its first line
