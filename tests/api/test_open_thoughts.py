@@ -25,7 +25,9 @@ def told(capsys, template: str, *replies) -> str:
 
 def test_replies_that_open_them_again_or_never_close_them_are_counted(capsys):
     said = told(capsys, OPENS, THOUGHT, "4", [THOUGHT, "<think> of 5", "5"])
-    assert "begins each reply with <think>; of the 4 recorded replies 2 begin with it too, which is left out of them; 2 never" in said
+    assert (
+        "begins each reply with <think>; of the 4 recorded replies 2 begin with it too, which is left out of them; 2 never" in said
+    )
     assert "--chat-template-kwargs" not in said
 
 

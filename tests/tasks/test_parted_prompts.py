@@ -1,4 +1,4 @@
-"""Prompts whose parts stand in several columns: system messages, and rows as Alpaca, LLaMA-Factory, OpenOrca and ShareGPT have them."""
+"""Prompts whose parts stand in several columns: system messages, and rows as Alpaca, LLaMA-Factory and OpenOrca have them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_it_is_not_read_where_that_is_said_or_another_text_stands_for_it(read):
 def test_another_column_is_named(read):
     row = {"prompt": "2 + 2?", "persona": "Be short."}
     assert said(read(row, system_column="persona")[0]) == [("system", "Be short."), ("user", "2 + 2?")]
-    with pytest.raises(RewardlabError, match="'sytem'.*system"):
+    with pytest.raises(RewardlabError, match=r"'sytem'.*system"):
         read({"prompt": "2 + 2?", "system": "x"}, system_column="sytem")
     with pytest.raises(RewardlabError, match="a system message is a text, and prompt is"):
         read({"prompt": [{"role": "user", "content": "a"}], "system": "x"}, system_column="prompt")

@@ -78,7 +78,7 @@ def test_files_compressed_by_gzip_hold_the_same_problems(tmp_path, suffix):
 
 def test_a_compressed_parquet_file_is_refused(tmp_path):
     (tmp_path / "mine.parquet.gz").write_bytes(b"x")
-    with pytest.raises(RewardlabError, match="cannot read .*mine.parquet.gz: problems are in"):
+    with pytest.raises(RewardlabError, match=r"cannot read .*mine\.parquet\.gz: problems are in"):
         registry.task(str(tmp_path / "mine.parquet.gz"))
 
 

@@ -17,8 +17,8 @@ SWITCHES = ("enable_thinking", "thinking")
 
 
 def tell_open_thoughts(policy: TextPolicy, problems: Iterable[Problem], fields: Sequence[str]) -> None:
-    """Say how many replies in these columns begin with the <think> that the template has written, which is left out of them, and how
-    many never close it: then the whole reply is learnt as thoughts."""
+    """Say how many replies in these columns begin with the <think> that the template has written, which is left out of them, and
+    how many never close it: then the whole reply is learnt as thoughts."""
     if not opened(policy.tokenizer) or not is_rank_zero():
         return
     replies = [text for p in problems for field in fields for text in _replies(p.meta.get(field))]

@@ -38,7 +38,7 @@ from rewardlab.commands import flags as shared
 from rewardlab.errors import RewardlabError
 
 HELP = "methods of one family against one another, decided together"
-OWN = (*shared.DATA, "model", "lora_rank", "max_new", "engine", "engine_options", "reward_timeout")
+OWN = (*shared.DATA, "model", "chat_template_kwargs", "lora_rank", "max_new", "engine", "engine_options", "reward_timeout")
 """Settings of a user's own problems and model."""
 
 

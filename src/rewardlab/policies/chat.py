@@ -105,7 +105,7 @@ def _opened(asked: _Asked) -> str:
         text = written(asked.tokenizer, [{"role": "user", "content": "?"}], add_generation_prompt=True)
     except RewardlabError:
         return ""
-    before, tag, after = text.rpartition(THINK)
+    _, tag, after = text.rpartition(THINK)
     return tag + after if not after.strip() else ""
 
 

@@ -18,8 +18,8 @@ from rewardlab.settings.domain import Share
 
 from .conversations import alternating, decoded, messages_of, preferred, refuse_calls, replies, worked
 from .equal_pairs import without_equal_pairs
-from .pictures import check_named, check_replies, seeing, shows_pictures
 from .parted_prompts import continued, first_turns, tell_read
+from .pictures import check_named, check_replies, seeing, shows_pictures
 from .row_columns import Columns, NoAnswer, NoColumn, column, has
 from .rows import HELD_OUT, HUB, Row, splits
 from .sources import Listed, Shuffled, held_out
@@ -53,22 +53,19 @@ def records(
 ) -> Task:
     """Problems from a file (.jsonl, .json, .csv, .tsv, .parquet), a folder with train.* (and test.*), or a dataset (`rows.py`).
 
-    A prompt is a text or a list of {"role", "content"}, or {"from", "value"} (also as JSON in a text); `system` goes first, in
-    place of one that the data has; else the text of `system_column` (None: `system` or `system_prompt`; none: no column's) where the
-    prompt has none. Alpaca's rows (instruction, input, output) are read, with the earlier turns of `history`. Replies to imitate (`completion_column`, or what follows the prompt in a conversation) become
-    `meta["solution"]`; all other columns go to `meta`. A column may lie within another: reward_model.ground_truth. Preferences
-    without a prompt have it in both conversations.
+    A prompt is a text or a list of {"role", "content"}, or {"from", "value"} (also as JSON in a text); Alpaca's is `instruction`
+    with `input`. `system` goes first, in place of one that the data has, or the text of `system_column` (`row_columns.py`). Replies
+    to imitate (`completion_column`, or what follows the prompt in a conversation) become `meta["solution"]`; all other columns go to
+    `meta`. A column may lie within another: reward_model.ground_truth. Preferences without a prompt have it in both conversations.
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
     `test_share` of the problems, chosen by a hash of their prompts. They are never trained on.
-    order: of the training problems: "shuffled", anew in each epoch, or "file".  image_column: see `data/picture_rows.py`.
+    order: of training: "shuffled", anew in each epoch, or "file".  image_column: see `data/picture_rows.py`.
     Raises RewardlabError, with file and line, for whatever cannot be read, and says how many rows are bad.
     """
     if not 0 < test_share < 1:
         raise RewardlabError(f"records: test_share must lie between 0 and 1, not {test_share}")
-    columns = Columns(
-        prompt_column, answer_column, completion_column, system, image_column, system_column=system_column
-    )  # fmt: skip
+    columns = Columns(prompt_column, answer_column, completion_column, system, image_column, system_column=system_column)
     train, held = _parted(_read(path, test, columns, image_folder), test_share, path, path if test is None else test)
     return Task(
         name=_name(path),
