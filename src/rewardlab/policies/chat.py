@@ -190,9 +190,9 @@ def _shows(asked: _Asked, what: str) -> bool:
     """Whether the template writes a schema ("tools"), a message of the role tool ("results"), plain text that it is given
     ("texts"), a system message at the beginning or after another one, or two messages of the user in a row."""
     function = {"name": RESULT, "description": RESULT, "parameters": {"type": "object", "properties": {}}}
-    asks, said, shown = ({"role": role, "content": x} for role, x in (("user", "?"), ("assistant", "!"), ("user", RESULT)))
-    system = {"role": "system", "content": RESULT}
-    turns = {
+    asks, said, shown = (dict[str, Any](role=role, content=x) for role, x in (("user", "?"), ("assistant", "!"), ("user", RESULT)))
+    system: dict[str, Any] = {"role": "system", "content": RESULT}
+    turns: list[dict[str, Any]] = {
         "texts": [shown], "tools": [asks], "results": [asks, said, {"role": "tool", "content": RESULT}],
         "a system": [system, asks], "a later system": [asks, said, system, asks], "two of the user": [asks, shown],
     }[what]  # fmt: skip

@@ -194,7 +194,8 @@ def read(kind: type[Asked], document: Any) -> Any:
         value = document.get(name)
         neutral = any(value == x and isinstance(value, bool) == isinstance(x, bool) for x in values)
         if value is not None and name not in kind.model_fields and not neutral:
-            raise bad(f"{name} is not supported here: leave it out", name)
+            when = ", and tell the server when it starts (--chat-template-kwargs)" if name == "chat_template_kwargs" else ""
+            raise bad(f"{name} is not supported here: leave it out{when}", name)
     if document.get("add_generation_prompt") is False and not document.get("continue_final_message"):
         raise bad("add_generation_prompt=false goes with continue_final_message=true: leave it out", "add_generation_prompt")
     known = {*kind.model_fields, *NEUTRAL, *ABOUT}

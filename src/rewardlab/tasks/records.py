@@ -55,8 +55,8 @@ def records(
 
     A prompt is a text or a list of {"role", "content"}, or {"from", "value"} (also as JSON in a text); Alpaca's is `instruction`
     with `input`. `system` goes first, in place of one that the data has, or the text of `system_column` (`row_columns.py`). Replies
-    to imitate (`completion_column`, or what follows the prompt in a conversation) become `meta["solution"]`; all other columns go to
-    `meta`. A column may lie within another: reward_model.ground_truth. Preferences without a prompt have it in both conversations.
+    to imitate (`completion_column`, or what follows the prompt in a conversation) become `meta["solution"]`; others go to `meta`.
+    A column may lie within another: reward_model.ground_truth. Preferences without a prompt have it in both conversations.
 
     Held out are: the problems of `test`, another file or dataset; else those of the data's own test or validation split; else
     `test_share` of the problems, chosen by a hash of their prompts. They are never trained on.
