@@ -10,7 +10,6 @@ from rewardlab.core import Run
 from rewardlab.engine.collate import collate
 from rewardlab.methods.control.barfi import (
     MEMORY,
-    adam_step,
     aligned_return,
     alignment,
     conjugate_gradients,
@@ -20,6 +19,7 @@ from rewardlab.methods.control.barfi import (
     returns,
 )
 from rewardlab.policies.control.actor import Actor, Shape
+from rewardlab.util.adam import adam_step
 
 D = torch.float64
 

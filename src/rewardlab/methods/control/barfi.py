@@ -32,6 +32,7 @@ from rewardlab.objectives.regularise import negative_entropy
 from rewardlab.rewards.control import guidance
 from rewardlab.rewards.environment import paid
 from rewardlab.rollouts.interactive import interactive
+from rewardlab.util.adam import adam_step
 
 # ---- Derivatives through the solution of an inner problem, without unrolling it --------------------------------------
 #
@@ -87,19 +88,6 @@ def through_solution(
         hessian_product(inner, parameters, damping), flat_gradient(outer, parameters), iterations
     )  # (P,)
     return -torch.stack([direction @ flat_gradient(m, parameters) for m in mixed])
-
-
-def adam_step(moments: dict[str, Any], gradient: Tensor, betas: tuple[float, float] = (0.9, 0.99)) -> Tensor:
-    """(n,) Adam's step for a gradient (n,) of a few numbers, before the learning rate: each entry is about 1 long at first.
-
-    moments: kept between steps, empty at first; plain data, so that a run's memory can hold it.  Kingma and Ba 2015
-    """
-    share, new = torch.tensor(betas)[:, None], torch.stack((gradient, gradient.square()))
-    moments["count"] = moments.get("count", 0) + 1
-    moments["values"] = share * moments.get("values", torch.zeros_like(new)) + (1 - share) * new
-    # divided by how much of the averages is filled: they begin at 0
-    mean, square = moments["values"] / (1 - share ** moments["count"])
-    return mean / square.sqrt().clamp(min=1e-12)
 
 
 # ---- A grid with a goal that pays 1 and ends the episode, and a trap that pays nothing -------------------------------
