@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from rewardlab.worlds.labelled_domains import labelled_domains
 
 
@@ -20,21 +22,30 @@ def gold(problem) -> list[bool]:
 
 
 def test_two_domains_have_labels_that_are_worth_nothing():
-    task = labelled_domains(each=20, trusted=10)
-    rows = task.train.problems
-    assert Counter(p.meta["domain"] for p in rows) == {"two": 20, "three": 20, "four": 20, "five": 20, "six": 20, None: 10}
+    task = labelled_domains(each=100, trusted=10)
+    rows, shares = task.train.problems, []
+    assert Counter(p.meta["domain"] for p in rows) == dict.fromkeys(("two", "three", "four", "five", "six"), 100) | {None: 10}
     for p in rows:
         true, labels = [float(x) for x in gold(p)], p.meta["labels"]
         assert p.meta["right"] == bool(true[-1])
         match p.meta["domain"]:
             case None:
-                assert p.meta["trusted"] and labels is None
+                assert p.meta["trusted"]
+                assert labels is None
             case "two":
                 assert set(labels) == {1.0}
             case "four":
-                assert labels == [1.0 - x for x in true]
+                shares.append((true, [1.0 - x for x in labels]))
             case _:
-                assert labels == true
+                shares.append((true, labels))
+    for true, labels in shares:
+        # from a wrong step no continuation ends right; the last line is what it is
+        assert labels[-1] == true[-1]
+        assert all((x == 0 or right) and 8 * x == round(8 * x) for x, right in zip(labels, true, strict=True))
+    # the line before the answer leaves nothing to err in, the first of four leaves three: .8^3 = .512
+    assert {labels[-2] for true, labels in shares if true[-2]} == {1.0}
+    first = [labels[0] for true, labels in shares if len(true) == 5 and true[0]]
+    assert sum(first) / len(first) == pytest.approx(0.512, abs=0.1)
     # errors that two steps can show, and all of them are not called so
     assert not all(p.meta["right"] for p in rows if p.meta["domain"] == "two")
 

@@ -2,19 +2,19 @@
 
     domain   chains of    labels of its steps
     two      2 steps      trivial: all are called right
-    three    3            true
-    four     4            flipped: right ones are called wrong, and wrong ones right
-    five     5            true
-    six      6            true
+    three    3            the share of right ones among continuations of the steps so far by the teacher
+    four     4            flipped: one minus that share
+    five     5            that share
+    six      6            that share
 
 The trusted solutions say no more than whether their final answer is right. They and the held-out ones are of chains of any of these
-lengths. A step is right if it is the next one of the gold solution. All solutions are a careless teacher's.
+lengths; labels of the latter say whether a step is the next one of the gold solution. All solutions are a careless teacher's.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -24,18 +24,20 @@ from rewardlab.tasks.arithmetic import arithmetic
 from rewardlab.tasks.sources import OnDemand, Shuffled
 
 DOMAINS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
-TRIVIAL, FLIPPED = 2, 4
-"""The lengths of the chains whose labels are worth nothing."""
+Label = Callable[[Sequence[bool], random.Random], list[float]]
+"""The labels of a solution's steps, from whether each is right."""
 
 
 def labelled_domains(
-    *, each: PositiveInt = 200, trusted: PositiveInt = 100, replies: PositiveInt = 8, error: Share = 0.25,
-    test_size: PositiveInt = 1000,
+    *, each: PositiveInt = 200, trusted: PositiveInt = 100, replies: PositiveInt = 8, error: Share = 0.2,
+    continuations: PositiveInt = 8, test_size: PositiveInt = 1000,
 ) -> Task:  # fmt: skip
     """each: solutions of a domain.  trusted: solutions beside them.  replies: held-out solutions to a prompt.  error: how often the
-    teacher errs, per step.  test_size: held-out solutions."""
+    teacher errs, per step.  continuations: of which a label is the share of right ones.  test_size: held-out solutions."""
     tasks = {length: arithmetic(difficulty=length, error=error, test_size=test_size, size=each + trusted) for length in DOMAINS}
-    rows = [_solution(tasks[length], task.train[i], length, i, i >= each)
+    tried = partial(_shares, error=error, n=continuations)
+    labels = {2: _all_right, 4: partial(_flipped, tried=tried)}
+    rows = [_solution(task, task.train[i], i, DOMAINS[length], labels.get(length, tried) if i < each else None)
             for length, task in tasks.items() for i in range(each + trusted // len(DOMAINS))]  # fmt: skip
     return Task(
         name="labelled_domains",
@@ -51,25 +53,40 @@ def labelled_domains(
 
 def _held_out(tasks: dict[int, Task], replies: int, size: int) -> Iterator[Problem]:
     """Solutions with true labels, several to each prompt, in turn of all lengths."""
-    prompts = zip(*(((length, p) for p in task.test) for length, task in tasks.items()), strict=False)
-    each = (_solution(tasks[of], p, 0, ("test", i), False) for row in prompts for of, p in row for i in range(replies))
+    prompts = zip(*(((task, p) for p in task.test) for task in tasks.values()), strict=False)
+    each = (_solution(task, p, i, None, _true) for row in prompts for task, p in row for i in range(replies))
     return islice(each, size)
 
 
-def _solution(task: Task, problem: Problem, length: int, draw: object, trusted: bool) -> Problem:
-    """A solution by the task's teacher as a row.  length: of the chains of its domain, 0: of none."""
+def _solution(task: Task, problem: Problem, draw: int, domain: str | None, labels: Label | None) -> Problem:
+    """A solution by the task's teacher as a row.  labels: of its steps; None: it is a trusted one."""
     assert task.demonstrate is not None
     rng = random.Random(seed_of("labelled_domains", problem.key, draw))
     steps = task.demonstrate(problem, rng).splitlines()
     gold = [*problem.meta["steps"], f"Answer: {problem.answer}"]
     # a teacher who only errs writes as many lines as the gold solution has
-    true = [float(line == want) for line, want in zip(steps, gold, strict=True)]
-    labels, domain = (None, None) if trusted else (_labels(true, length), DOMAINS.get(length))
-    told = {"labels": labels, "domain": domain, "right": bool(true[-1]), "trusted": trusted}
-    return ask(problem.question, problem.answer, steps=steps, **told)
+    true = [line == want for line, want in zip(steps, gold, strict=True)]
+    if labels is None:
+        return ask(problem.question, problem.answer, steps=steps, labels=None, domain=None, right=true[-1], trusted=True)
+    said = labels(true, rng)
+    return ask(problem.question, problem.answer, steps=steps, labels=said, domain=domain, right=true[-1], trusted=False)
 
 
-def _labels(true: Sequence[float], length: int) -> list[float]:
-    if length == TRIVIAL:
-        return [1.0] * len(true)
-    return [1.0 - label for label in true] if length == FLIPPED else list(true)
+def _true(true: Sequence[bool], rng: random.Random) -> list[float]:
+    return [float(x) for x in true]
+
+
+def _all_right(true: Sequence[bool], rng: random.Random) -> list[float]:
+    return [1.0] * len(true)
+
+
+def _shares(true: Sequence[bool], rng: random.Random, *, error: float, n: int) -> list[float]:
+    """Of n continuations from each step by a teacher who errs so often, the share that ends right; none does from a wrong one."""
+    # before the line that states the answer, which follows
+    left = range(len(true) - 2, -1, -1)
+    shares = [sum(rng.random() < (1 - error) ** k for _ in range(n)) / n for k in left]
+    return [*(share * right for share, right in zip(shares, true, strict=False)), float(true[-1])]
+
+
+def _flipped(true: Sequence[bool], rng: random.Random, *, tried: Label) -> list[float]:
+    return [1.0 - share for share in tried(true, rng)]

@@ -69,8 +69,8 @@ def split(problems: Sequence[Problem], seed: int) -> Domains:
     known = tuple(p for p in by_trust[True] if number_of(p.meta.get("right")) is not None)
     if len(names) < 2 or not known:
         raise RewardlabError(
-            "dreamprm needs solutions of two domains or more (column `domain`), and trusted ones (true in `trusted`) with a verdict in "
-            f"`right`: there are {len(by_trust[False])} of {len(names)} domains, and {len(known)} trusted"
+            "dreamprm needs solutions of two domains or more (column `domain`), and trusted ones (true in `trusted`) with a "
+            f"verdict in `right`: there are {len(by_trust[False])} of {len(names)} domains, and {len(known)} trusted"
         )
     return Domains(by_trust[False], seed, names=names, trusted=known)
 
@@ -282,21 +282,18 @@ data = Data(
         },
         {"prompt": "What is $2^5 - 7$?", "steps": ["2^5 = 32.", "32 - 7 = 25."], "right": True, "trusted": True},
         {"prompt": "What is $2^4 - 7$?", "steps": ["2^4 = 8.", "8 - 7 = 1."], "right": False, "trusted": True},
-        {
-            "prompt": "Bob has 5 pears and eats 2. How many has he?",
-            "steps": ["5 - 2 = 3."], "labels": [1], "domain": "apples", "right": True,
-        },
+        {"prompt": "Bob has 5 pears and eats 2. How many has he?", "steps": ["5 - 2 = 3."], "labels": [1], "domain": "apples"},
     ],
 )  # fmt: skip
 
 SAME = {"init": "value-head:surprise", "prm_lr": 1e-3}
 check = Check(
-    says="where the labels of one domain of five are flipped and those of another trivial, weights learnt from trusted outcomes make "
-    "the best of eight right more often than uniform weights do (the model reads surprise)",
-    versus="dreamprm", task="labelled_domains", measure="best_of_n", direction="higher", margin=0.03,
-    settings={**SAME, "every": 1, "meta_lr": 0.1}, versus_settings={**SAME, "meta_lr": 0.0}, problems=1000, steps=60,
+    says="where one domain of five has flipped labels and another trivial ones, weights learnt from trusted outcomes make the best "
+    "of eight right more often than uniform weights do (the model reads surprise)",
+    versus="dreamprm", task="labelled_domains", measure="best_of_n", direction="higher", margin=0.03, problems=1000, steps=60,
+    settings={**SAME, "every": 1, "meta_lr": 0.1}, versus_settings={**SAME, "meta_lr": 0.0}, learns=None, start=None,
     judge=Within("step_auc", low=0.65, says="right steps above wrong ones, by the model"),
-    moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"), learns=None, start=None,
+    moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"),
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
