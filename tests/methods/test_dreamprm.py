@@ -76,7 +76,7 @@ def test_it_is_the_slope_of_the_trusted_loss_after_one_step():
         return Slope(float((model.theta - rate * slope).detach()))
 
     def loss(by_weight: list[float]) -> float:
-        return float(method.outcome_errors(after(by_weight).evaluate(trusted, ()).value, trusted, "mean").mean())
+        return method.outcome_errors(after(by_weight).evaluate(trusted, ()).value, trusted, "mean").mean().item()
 
     slopes = [(loss([1 + 0.1 * (k == 0), 1 + 0.1 * (k == 1)]) - loss([1.0, 1.0])) / 0.1 for k in range(2)]
     found = method.hypergradient(after([1.0, 1.0]), labelled, trusted, NAMES)
