@@ -289,12 +289,12 @@ data = Data(
 SAME = {"init": "value-head:surprise", "prm_lr": 1e-3}
 check = Check(
     says="where one domain of five has flipped labels and another trivial ones, weights learnt from trusted outcomes rank more "
-    "right steps above wrong ones than uniform weights do (the model reads surprise)",
-    versus="dreamprm", task="labelled_domains", measure="step_auc", direction="higher", margin=0.03,
+    "right solutions above wrong ones to the same prompt than uniform weights do (the model reads surprise)",
+    versus="dreamprm", task="labelled_domains", measure="outcome_auc", direction="higher", margin=0.02,
     settings={**SAME, "every": 2, "meta_lr": 0.1}, versus_settings={**SAME, "meta_lr": 0.0}, problems=600, steps=80,
-    fault=Within("step_auc", high=0.75, says="right steps above wrong ones, by uniform weights"),
+    fault=Within("outcome_auc", high=0.8, says="right solutions above wrong ones, by uniform weights"),
     moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"),
-    judge=Within("step_auc", low=0.55, says="right steps above wrong ones, by the model"), learns=None, start=None,
+    judge=Within("outcome_auc", low=0.6, says="right solutions above wrong ones, by the model"), learns=None, start=None,
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
