@@ -24,7 +24,7 @@ def gold(problem) -> list[bool]:
 def test_two_domains_have_labels_that_are_worth_nothing():
     task = labelled_domains(each=100, trusted=10)
     rows, shares = task.train.problems, []
-    assert Counter(p.meta["domain"] for p in rows) == dict.fromkeys(("two", "three", "four", "five", "six"), 100) | {None: 10}
+    assert Counter(p.meta["domain"] for p in rows) == {"two": 200, "three": 100, "four": 200, "five": 100, "six": 100, None: 10}
     for p in rows:
         true, labels = [float(x) for x in gold(p)], p.meta["labels"]
         assert p.meta["right"] == bool(true[-1])

@@ -29,16 +29,19 @@ Label = Callable[[Sequence[bool], random.Random], list[float]]
 
 
 def labelled_domains(
-    *, each: PositiveInt = 200, trusted: PositiveInt = 100, replies: PositiveInt = 8, error: Share = 0.2,
+    *, each: PositiveInt = 200, noisy: PositiveInt = 2, trusted: PositiveInt = 100, replies: PositiveInt = 8, error: Share = 0.2,
     continuations: PositiveInt = 8, test_size: PositiveInt = 1000,
 ) -> Task:  # fmt: skip
-    """each: solutions of a domain.  trusted: solutions beside them.  replies: held-out solutions to a prompt.  error: how often the
-    teacher errs, per step.  continuations: of which a label is the share of right ones.  test_size: held-out solutions."""
-    tasks = {length: arithmetic(difficulty=length, error=error, test_size=test_size, size=each + trusted) for length in DOMAINS}
+    """each: solutions of a domain with true labels; noisy: the other two have so many times as many.  trusted: solutions beside
+    them.  replies: held-out solutions to a prompt.  error: how often the teacher errs, per step.  continuations: of which a label
+    is the share of right ones.  test_size: held-out solutions."""
     tried = partial(_shares, error=error, n=continuations)
     labels = {2: _all_right, 4: partial(_flipped, tried=tried)}
-    rows = [_solution(task, task.train[i], i, DOMAINS[length], labels.get(length, tried) if i < each else None)
-            for length, task in tasks.items() for i in range(each + trusted // len(DOMAINS))]  # fmt: skip
+    counts = {length: each * noisy if length in labels else each for length in DOMAINS}
+    beside = trusted // len(DOMAINS)
+    tasks = {of: arithmetic(difficulty=of, error=error, test_size=test_size, size=n + beside) for of, n in counts.items()}
+    rows = [_solution(task, task.train[i], i, DOMAINS[of], labels.get(of, tried) if i < counts[of] else None)
+            for of, task in tasks.items() for i in range(counts[of] + beside)]  # fmt: skip
     return Task(
         name="labelled_domains",
         train=Shuffled(rows),
