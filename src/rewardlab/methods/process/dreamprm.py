@@ -276,10 +276,7 @@ data = Data(
             "prompt": "A book costs $12 and a pen a third of that. What do both cost, in dollars?",
             "steps": ["A pen costs 12 / 3 = 4.", "12 + 4 = 18."], "labels": [0.75, 0], "domain": "shops",
         },
-        {
-            "prompt": "A pen costs $2 and a book 5 times that. What do both cost, in dollars?",
-            "steps": ["A book costs 10.", "10 + 2 = 12."], "labels": [1, None], "domain": "shops",
-        },
+        {"prompt": "A pen is $2, a book $10. What are both?", "steps": ["2 + 10 = 12."], "labels": [0.5], "domain": "shops"},
         {"prompt": "What is $2^5 - 7$?", "steps": ["2^5 = 32.", "32 - 7 = 25."], "right": True, "trusted": True},
         {"prompt": "What is $2^4 - 7$?", "steps": ["2^4 = 8.", "8 - 7 = 1."], "right": False, "trusted": True},
         {"prompt": "Bob has 5 pears and eats 2. How many has he?", "steps": ["5 - 2 = 3."], "labels": [1], "domain": "apples"},
@@ -295,6 +292,8 @@ check = Check(
     fault=Within("outcome_auc", high=0.8, says="right solutions above wrong ones, by uniform weights"),
     moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"),
     judge=Within("outcome_auc", low=0.6, says="right solutions above wrong ones, by the model"), learns=None, start=None,
+    tried="one pair of runs of each: noisy=1, 80 steps, .65 and .68 (uniform, learnt), .76 and .76, weights of the noisy domains .59 "
+    "and .29, .37 and .48; noisy=2, 40 steps, too few: .55 and .48. Best of eight, equal right solutions counting once: .20 to .45",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
