@@ -36,7 +36,7 @@ def labelled_domains(
     them.  replies: held-out solutions to a prompt.  error: how often the teacher errs, per step.  continuations: of which a label
     is the share of right ones.  test_size: held-out solutions."""
     tried = partial(_shares, error=error, n=continuations)
-    labels = {2: _all_right, 4: partial(_flipped, tried=tried)}
+    labels: dict[int, Label] = {2: _all_right, 4: partial(_flipped, tried=tried)}
     counts = {length: each * noisy if length in labels else each for length in DOMAINS}
     beside = trusted // len(DOMAINS)
     tasks = {of: arithmetic(difficulty=of, error=error, test_size=test_size, size=n + beside) for of, n in counts.items()}

@@ -222,7 +222,7 @@ def _best(several: Sequence[Sequence[tuple[float, bool]]]) -> dict[str, float]:
         return {}
     chosen = [float(np.mean([ok for x, ok in row if x == max(row)[0]])) for row in several]
     low, high = mean_interval(chosen)
-    scores, right = ([[pair[i] for pair in row] for row in several] for i in (0, 1))
+    scores, right = [[x for x, _ in row] for row in several], [[ok for _, ok in row] for row in several]
     return {
         "best_of_n": float(np.mean(chosen)), "ci95_low": low, "ci95_high": high, "n": float(len(several)),
         "pass@1": float(np.mean([np.mean(row) for row in right])), "best": float(np.mean([any(row) for row in right])),
@@ -292,8 +292,8 @@ check = Check(
     fault=Within("outcome_auc", high=0.8, says="right solutions above wrong ones, by uniform weights"),
     moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"),
     judge=Within("outcome_auc", low=0.6, says="right solutions above wrong ones, by the model"), learns=None, start=None,
-    tried="one pair of runs of each: noisy=1, 80 steps, .65 and .68 (uniform, learnt), .76 and .76, weights of the noisy domains .59 "
-    "and .29, .37 and .48; noisy=2, 40 steps, too few: .55 and .48. Best of eight, equal right solutions counting once: .20 to .45",
+    tried="one pair of runs of each: noisy=1, 80 steps, .65 and .68 (uniform, learnt), .76 and .76, weights of the noisy domains "
+    ".59 and .29, .37 and .48; noisy=2, 40 steps, too few: .55 and .48. Best of eight, equal right solutions counting once: .20 to .45",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
