@@ -293,7 +293,7 @@ check = Check(
     moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"),
     judge=Within("outcome_auc", low=0.6, says="right solutions above wrong ones, by the model"), learns=None, start=None,
     tried="one pair of runs of each: noisy=1, 80 steps, .65 and .68 (uniform, learnt), .76 and .76, weights of the noisy domains "
-    ".59 and .29, .37 and .48; noisy=2, 40 steps, too few: .55 and .48. Best of eight, equal right solutions counting once: .20 to .45",
+    ".59 and .29, .37 and .48; noisy=2, 40 steps, too few: .55 and .48. Best of eight: .17 to .45, of one .40",
 )  # fmt: skip
 baseline = None
 kind = "reward-model"
