@@ -38,7 +38,7 @@ from rewardlab.errors import RewardlabError
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.reranked import auc_within
 from rewardlab.methods.baselines.rlhf import pairs_in
-from rewardlab.prm.training import scorer_recipe
+from rewardlab.prm.recipe import scorer_recipe
 from rewardlab.settings.domain import NonNegativeFloat, PositiveInt
 from rewardlab.tasks.sources import Shuffled
 from rewardlab.util.adam import adam_step
@@ -287,7 +287,7 @@ SAME = {"init": "value-head:surprise", "prm_lr": 1e-3}
 check = Check(
     says="where one domain of five has flipped labels and another trivial ones, weights learnt from trusted outcomes rank more "
     "right solutions above wrong ones to the same prompt than uniform weights do (the model reads surprise)",
-    versus="dreamprm", task="labelled_domains", measure="outcome_auc", direction="higher", margin=0.02,
+    versus="dreamprm", task="labelled_domains:noisy=1", measure="outcome_auc", direction="higher", margin=0.02,
     settings={**SAME, "every": 2, "meta_lr": 0.1}, versus_settings={**SAME, "meta_lr": 0.0}, problems=600, steps=80,
     fault=Within("outcome_auc", high=0.8, says="right solutions above wrong ones, by uniform weights"),
     moved=Within("train.weight/four", high=-0.2, says="weight of the domain with flipped labels, uniform 1"),
