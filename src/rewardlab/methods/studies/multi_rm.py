@@ -69,5 +69,7 @@ claim = Claim(
     versus="multi_rm", task="labelled_solutions:biased=0.5,noise=0.2,size=300", measure="chosen", direction="higher", margin=0.05,
     settings={**LEARNS, "kind": "dORM"}, versus_settings={**LEARNS, "kind": "dPRM"}, problems=800, steps=60,
     judge=Within("by_auc", low=0.6, says="right solutions above wrong ones to the same question, by the model"), learns=None,
-    finding="not run yet",
+    finding="of eight solutions the model of steps picks a right one for 59% of the questions, that of outcomes for 47%, a random "
+    "choice for 30%; right ones come above wrong ones in 80% and 76%. Verdicts on 300 solutions are a quarter of the labels "
+    "that steps give, and teaches less, though one of these in five is wrong",
 )  # fmt: skip
