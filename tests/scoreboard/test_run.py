@@ -128,6 +128,10 @@ def score(prompt, completion):
 """
 
 
+def lines_in(folder):
+    return sum(len(file.read_text().splitlines()) for file in folder.glob("*.jsonl"))
+
+
 def test_nothing_is_scored_twice_and_a_kill_loses_little(tmp_path, data, monkeypatch):
     log, mine = tmp_path / "log", tmp_path / "mine.py"
     many = [{**row, "pair_id": f"{row['pair_id']}.{k}", "question": f"{row['question']} {k}"} for k in range(24) for row in rows()]
@@ -137,7 +141,8 @@ def test_nothing_is_scored_twice_and_a_kill_loses_little(tmp_path, data, monkeyp
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     kept = tmp_path / "cache" / "scoreboard"
     deadline = time.monotonic() + 120
-    while not list(kept.glob("*.jsonl")) and time.monotonic() < deadline and process.poll() is None:
+    # the file is there before its first lines
+    while lines_in(kept) < 4 and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -204,6 +204,11 @@ def tell_processes(document: dict[str, Any], now: int) -> None:
         )  # fmt: skip
 
 
+def _template_of(policy: Policy) -> Any:
+    """The chat template of a policy; None where it has none, as one of motor commands."""
+    return getattr(getattr(policy, "tokenizer", None), "chat_template", None)
+
+
 def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, config: RunConfig, folder: Path) -> Result:
     policy = policy_of(model, config, task)
     check_episodes(recipe, task, policy, config)
@@ -221,7 +226,7 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
         **base_of(policy),
         # also what the template of a run or an export has had from before
-        **({"chat_template_kwargs": told} if (told := kwargs_in(getattr(policy.tokenizer, "chat_template", None))) else {}),
+        **({"chat_template_kwargs": told} if (told := kwargs_in(_template_of(policy))) else {}),
     }
     document = _document(recipe, task, config, folder) | about_run
     needed = disk_bytes(recipe, policy, run.models, config)

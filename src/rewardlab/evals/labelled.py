@@ -17,16 +17,15 @@ from rewardlab.evals.reranked import auc_within
 from rewardlab.settings.domain import PositiveFloat
 from rewardlab.util.outputs import hidden_at, last_tokens, values
 
-Worth = Literal["min", "last", "product", "mean"]
-"""What a solution is worth, of the chances of its steps."""
 WORTH: dict[str, Callable[[np.ndarray], Any]] = {"min": np.min, "last": lambda x: x[-1], "product": np.prod, "mean": np.mean}
+"""What a solution is worth, of the chances of its steps."""
 
 
 @measure
 def labelled_steps(
     problems: Sequence[Problem], run: Run, *, rollout: Rollout, model: str = "prm",
     kind: Literal["head", "generative", "implicit", "outcome-ratio"] = "head", words: tuple[str, str] = ("No", "Yes"),
-    beta: PositiveFloat = 0.05, by: Worth = "min",
+    beta: PositiveFloat = 0.05, by: Literal["min", "last", "product", "mean"] = "min",
 ) -> dict[str, float]:  # fmt: skip
     """step_auc, and step_accuracy, brier, ece and first_error_f1 as in `evals/process.py`, of the solutions that `rollout` writes.
 

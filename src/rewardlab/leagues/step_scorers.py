@@ -40,7 +40,7 @@ league = League(
         World(
             "on SmolLM2", "labelled_solutions", "chains of three steps by writers who err at random, read by a pretrained model",
             settings={**SURPRISE, "problems": 16}, model="smollm2", lora_rank=16, steps=30, problems=160, rates=(1e-3,), pairs=5,
-            new=True, varied=False,
+            varied=False,
             absent=dict.fromkeys(("first error", "outcome", "rank", "implicit outcome", "generative"), "a run takes minutes"),
         ),
     ),

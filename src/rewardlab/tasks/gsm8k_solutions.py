@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import chain, zip_longest
+from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Problem, Task, ask
@@ -71,15 +72,23 @@ def _test() -> Iterator[Problem]:
 def _processbench() -> list[Problem]:
     path = data_file("processbench", "gsm8k.jsonl.gz")
     found = [from_processbench(row)[0] for _, row in rows_of(path)]
-    return [ask(s.prompt, s.answer, steps=list(s.steps), labels=list(s.labels)) for s in found]
+    gold = {_plain(row["question"]): _answer(row) for _, row in rows_of(_published())}
+    return [ask(s.prompt, gold.get(_plain(s.prompt)), steps=list(s.steps), labels=list(s.labels)) for s in found]
+
+
+def _published() -> Path:
+    return data_file("gsm8k_solutions", "example_model_solutions.jsonl.gz")
+
+
+def _answer(row: dict[str, Any]) -> str:
+    return row["ground_truth"].splitlines()[-1].removeprefix("A:").strip()
 
 
 @cache
 def solutions(held_out: bool) -> list[Problem]:
     """The four models' solutions, those to a problem together."""
     known = {_plain(problem.question) for problem in _processbench()}
-    path = data_file("gsm8k_solutions", "example_model_solutions.jsonl.gz")
-    rows = [row for _, row in rows_of(path) if (_plain(row["question"]) in known) == held_out]
+    rows = [row for _, row in rows_of(_published()) if (_plain(row["question"]) in known) == held_out]
     return [_solution(row, row[model], labelled=not held_out) for row in rows for model in MODELS]
 
 
@@ -91,9 +100,8 @@ def _solution(row: dict[str, Any], of: dict[str, Any], labelled: bool) -> Proble
     worked = row["ground_truth"].splitlines()
     steps = [line for line in of["solution"].splitlines() if line.strip()]
     labels = step_labels(steps, worked, row["question"], of["is_correct"]) if labelled else [None] * len(steps)
-    answer = worked[-1].removeprefix("A:").strip()
     return ask(
-        row["question"], answer, steps=[_CALCULATION.sub("", step) for step in steps], labels=labels, right=of["is_correct"]
+        row["question"], _answer(row), steps=[_CALCULATION.sub("", step) for step in steps], labels=labels, right=of["is_correct"]
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def labelled_solutions(
         task, name="labelled_solutions", train=Paired(task.train, partial(write, noise=noise)),
         test=OnDemand(partial(_held_out, task.test, write, several)),
         about=f"solutions with labelled steps, of: {task.about}", columns=("prompt", "answer", "steps", "labels", "right"),
-        warmed_as=f"arithmetic:difficulty={_formula(difficulty)}" + (f",biased={biased}" if biased else ""),
+        demonstrate=None, warmed_as=f"arithmetic:difficulty={_formula(difficulty)}" + (f",biased={biased}" if biased else ""),
     )  # fmt: skip
 
 
