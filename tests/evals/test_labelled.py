@@ -52,3 +52,14 @@ def test_what_has_learnt_nothing_is_at_chance(kind):
     ]
     found = labelled_steps(rollout=labelled(), kind=kind)(problems, Run())
     assert (found["chosen"], found["random"], found["by_auc"], found["step_auc"]) == (0.5, 0.5, 0.5, 0.5)
+
+
+def test_rows_with_verdicts_alone_are_measured_by_them():
+    rows = [
+        ask("Start with 7. Add 5.", "12", steps=["7+5=12", "Answer: 12"], right="true"),
+        ask("Start with 7. Add 5.", "12", steps=["7+5=13", "Answer: 13"], right="false"),
+    ]
+    found = labelled_steps(rollout=labelled())(rows, Run())
+    # the last step of each, a right and a wrong one, by a head that has learnt nothing; texts are read as what they say
+    assert (found["n"], found["step_auc"], found["random"]) == (2, 0.5, 0.5)
+    assert "first_error_f1" not in found

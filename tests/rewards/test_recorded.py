@@ -26,6 +26,9 @@ def test_labels_after_the_first_error_can_be_left_out():
 def test_a_whole_solution_is_judged_at_its_last_step():
     assert paid(outcome_label(), right=True, labels=[0, 0, 0]) == [(7, 1.0)]
     assert paid(outcome_label(), right=False) == [(7, 0.0)]
+    # as CSV files have it
+    assert [paid(outcome_label(), right=x) for x in ("True", "false", "1", 0)] == [[(7, x)] for x in (1.0, 0.0, 1.0, 0.0)]
+    assert paid(outcome_label(), right="perhaps") is None
 
 
 def test_where_no_verdict_is_recorded_labels_of_all_steps_say_it():

@@ -225,7 +225,6 @@ def _train_embedded(recipe: Recipe, model: str | Policy | None, task: Task, conf
         "params": sum(p.numel() for p in policy.parameters()),
         "loaded_dtype": getattr(policy, "loaded_dtype", "float32"),
         **base_of(policy),
-        # also what the template of a run or an export has had from before
         **({"chat_template_kwargs": told} if (told := kwargs_in(_template_of(policy))) else {}),
     }
     document = _document(recipe, task, config, folder) | about_run

@@ -42,6 +42,21 @@ class Solution:
         return next((i for i, label in enumerate(self.labels) if label is not None and label < 0.5), None)
 
 
+def verdict_in(right: Any, labels: Sequence[float | None] = ()) -> bool | None:
+    """Whether a solution is right, by what is recorded of it: true or false, also as a number or a text; where that says nothing,
+    it is if all of its steps are labelled, and none below 1/2. None: not known."""
+    if isinstance(right, str):
+        right = {"true": True, "1": True, "false": False, "0": False}.get(right.strip().lower())
+    if isinstance(right, int | float) and math.isfinite(right):
+        return right > 0
+    return min(labels) >= 0.5 if labels and None not in labels else None  # type: ignore[type-var, operator]
+
+
+def until_error(labels: Sequence[float | None]) -> int:
+    """How many steps there are up to the first with a label below 1/2, itself included; all where there is none."""
+    return next((i + 1 for i, label in enumerate(labels) if label is not None and label < 0.5), len(labels))
+
+
 def solution_of(row: Row, place: str = "") -> Solution:
     """A row of our own format. Raises RewardlabError, naming the place, for one that is not."""
     where = f"{place}: " if place else ""

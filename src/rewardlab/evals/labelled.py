@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from rewardlab.core import Group, Problem, Rollout, Run, Trajectory, measure
-from rewardlab.data.solutions import Solution
+from rewardlab.data.solutions import Solution, verdict_in
 from rewardlab.evals.passk import mean_interval
 from rewardlab.evals.process import Judged, first_errors, steps
 from rewardlab.evals.reranked import auc_within
@@ -29,7 +30,8 @@ def labelled_steps(
 ) -> dict[str, float]:  # fmt: skip
     """step_auc, and step_accuracy, brier, ece and first_error_f1 as in `evals/process.py`, of the solutions that `rollout` writes.
 
-    step_auc is 1/2 where the held-out steps are all right or all wrong. Where it is known of several solutions to a question
+    step_auc is 1/2 where the held-out steps are all right or all wrong; where no step has a label, it is of the last ones by the
+    verdicts on whole solutions (`right`). Where it is known of several solutions to a question
     whether they are right: chosen, how often the one that is worth most is; random, the share of right ones, which is what a random
     choice gets; best, how often there is a right one; by_auc, how often a right one is worth more than a wrong one to the same
     question, ties half.
@@ -45,13 +47,14 @@ def labelled_steps(
     else:
         logits = _by_ratio(run, rows, beta, sums=kind == "outcome-ratio")
     chances = [1 / (1 + np.exp(-np.clip(x, -60, 60))) for x in logits]
-    judged = [_judged(t, x) for t, x in zip(rows, chances, strict=True)]
+    verdicts = [verdict_in(t.problem.meta.get("right")) for t in rows]
+    judged = [Judged(s, tuple(map(float, x))) for s, x in zip(_solutions(rows, verdicts), chances, strict=True)]
     found = steps(judged)
     named = {f"step_{name}" if name in ("auc", "accuracy") else name: x for name, x in found.items() if name != "right"}
     f1 = first_errors(judged).get("f1")
     told = {"step_auc": 0.5, **named, **({} if f1 is None else {"first_error_f1": f1}), "n": float(found["n"])}
-    verdicts = [(t.problem.question, t.problem.meta.get("right")) for t in rows]
-    return told | chosen_among(verdicts, [float(WORTH[by](x)) for x in chances])
+    asked = [(t.problem.question, right) for t, right in zip(rows, verdicts, strict=True)]
+    return told | chosen_among(asked, [float(WORTH[by](x)) for x in chances])
 
 
 def chosen_among(solutions: Sequence[tuple[str, bool | None]], worth: Sequence[float]) -> dict[str, float]:
@@ -75,9 +78,17 @@ def chosen_among(solutions: Sequence[tuple[str, bool | None]], worth: Sequence[f
     }  # fmt: skip
 
 
-def _judged(t: Trajectory, chances: np.ndarray) -> Judged:
-    meta = t.problem.meta
-    return Judged(Solution(t.problem.question, tuple(meta["steps"]), tuple(meta["labels"])), tuple(float(x) for x in chances))
+def _solutions(rows: Sequence[Trajectory], verdicts: Sequence[bool | None]) -> list[Solution]:
+    """The solutions with their labels; where no step of any has one, the verdict on each is the label of its last step."""
+    found = []
+    for t in rows:
+        steps, labels = t.problem.meta["steps"], t.problem.meta.get("labels")
+        known = labels if labels and len(labels) == len(steps) else [None] * len(steps)
+        found.append(Solution(t.problem.question, tuple(steps), tuple(known)))
+    if any(label is not None for s in found for label in s.labels):
+        return found
+    ends = [None if right is None else float(right) for right in verdicts]
+    return [replace(s, labels=(*s.labels[:-1], end)) for s, end in zip(found, ends, strict=True)]
 
 
 def _by_value(model: Any, rows: Sequence[Trajectory]) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardlab.core import Message, Problem, Task, uniform_of
-from rewardlab.data.solutions import Solution
+from rewardlab.data.solutions import Solution, until_error, verdict_in
 from rewardlab.data.step_formats import solutions_in
 from rewardlab.errors import RewardlabError
 from rewardlab.models.load import Policy
@@ -36,15 +36,13 @@ def read_labelled(
 
 def up_to_error(s: Solution) -> Solution:
     """A solution with labels up to its first wrong step alone."""
-    last = len(s.labels) if s.first_error is None else s.first_error + 1
+    last = until_error(s.labels)
     return replace(s, labels=s.labels[:last] + (None,) * (len(s.labels) - last))
 
 
 def as_outcome(s: Solution) -> Solution:
     """A solution whose last step alone has a label: whether its answer is right, or, where that is not said, all of its steps."""
-    right = s.right
-    if right is None and None not in s.labels:
-        right = s.first_error is None
+    right = verdict_in(s.right, s.labels)
     told = None if right is None else float(right)
     return replace(s, right=right, labels=(*(None,) * (len(s.labels) - 1), told))
 

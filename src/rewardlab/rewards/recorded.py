@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rewardlab.core import Score, Trajectory
+from rewardlab.data.solutions import until_error, verdict_in
 from rewardlab.data.values import number_of
 from rewardlab.rewards.reward import reward
 
@@ -37,9 +38,8 @@ def step_labels(trajectory: Trajectory, *, column: str = "labels", after_error: 
     labels = trajectory.problem.meta.get(column)
     if not labels or len(labels) != len(trajectory.steps):
         return Score(None, why=f"the problem has no label for each of {len(trajectory.steps)} steps in the column {column}")
-    wrong = (i for i, label in enumerate(labels) if label is not None and label < 0.5)
-    last = len(labels) if after_error else next(wrong, len(labels))
-    return [(at, float(label)) for at, label in zip(trajectory.steps[: last + 1], labels, strict=False) if label is not None]
+    taught = labels if after_error else labels[: until_error(labels)]
+    return [(at, float(label)) for at, label in zip(trajectory.steps, taught, strict=False) if label is not None]
 
 
 @reward(steps=True)
@@ -49,9 +49,7 @@ def outcome_label(trajectory: Trajectory, *, column: str = "right", labels: str 
     Where that says nothing, it is right if none of its steps has a label below 1/2 in the column `labels`, and all have one.
     """
     meta = trajectory.problem.meta
-    right, of_steps = meta.get(column), meta.get(labels) or [None]
-    if right is None and None not in of_steps:
-        right = min(of_steps) >= 0.5
+    right = verdict_in(meta.get(column), meta.get(labels) or ())
     if right is None or not trajectory.steps:
         return Score(None, why=f"the problem does not say in the column {column} whether its solution is right")
     return [(trajectory.steps[-1], float(right))]
